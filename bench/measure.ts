@@ -6,8 +6,8 @@ import type { StartKind } from "../worker/protocol/execution.ts";
 
 /** Calls of a row at once when its throughput is taken. */
 export const inFlight = 4;
-/** Rounds before those that count. */
-const warmUpRounds = 5;
+/** Rounds before those that count, unless told otherwise. */
+const defaultWarmUpRounds = 5;
 /** Milliseconds for which a row's throughput is taken, for each round and at least. */
 const saturationMs = { perRound: 15, min: 300 };
 /** Calls that it is taken of at least, however long they take. */
@@ -99,6 +99,7 @@ export async function measure(
   rows: readonly Row[],
   rounds: number,
   whenQuiet: () => Promise<void>,
+  warmUpRounds = defaultWarmUpRounds,
 ): Promise<readonly Measurement[]> {
   const series = rows.map((row) => new Series(row));
   for (let round = -warmUpRounds; round < rounds; round++) {

@@ -41,6 +41,7 @@ import {
 } from "./options/options.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
+import type { FakeGcsCommandOptions } from "./fake-gcs-command.ts";
 import type { FakeS3CommandOptions } from "./fake-s3-command.ts";
 import type { SmfBrokerCommandOptions } from "./smf-broker-command.ts";
 import { addTool, addTools } from "./tool/commands.ts";
@@ -94,6 +95,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addDevBroker(program, context, finish);
   addSmfBroker(program, context, finish);
   addFakeS3(program, context, finish);
+  addFakeGcs(program, context, finish);
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
@@ -220,6 +222,19 @@ function addFakeS3(program: Command, context: Context, finish: (exitCode: number
     });
 }
 
+function addFakeGcs(program: Command, context: Context, finish: (exitCode: number) => void): void {
+  program
+    .command("fake-gcs")
+    .description("Run a Cloud Storage server for trials until Ctrl-C, with one bucket in memory.")
+    .option("--port <port>", "port it listens on; 0 takes a free one", parsePort, 9001)
+    .option("--bucket <name>", "the bucket", parseNonEmpty, "artifacts")
+    .addHelpText("after", "\nExample:\n  harness fake-gcs --port 9001")
+    .action(async (options: FakeGcsCommandOptions) => {
+      const { runFakeGcs } = await import("./fake-gcs-command.ts");
+      finish(await runFakeGcs(options, context));
+    });
+}
+
 function addListen(program: Command, context: Context, finish: (exitCode: number) => void): void {
   program
     .command("listen")
@@ -245,7 +260,10 @@ function addDemo(program: Command, context: Context, finish: (exitCode: number) 
         .choices(demoStoreKinds)
         .default(demoStoreKinds[0]),
     )
-    .addHelpText("after", "\nExamples:\n  harness demo\n  harness demo --store s3")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  harness demo\n  harness demo --store s3\n  harness demo --store gcs",
+    )
     .action(async (options: DemoOptions) => {
       const { demo } = await import("./demo/demo.ts");
       finish(await demo(options, context));

@@ -89,7 +89,7 @@ export function wireConsumer(
   { host, foundation, session, invoker, signals }: ConsumerParts,
 ): WiredConsumer {
   const { clock, log } = host;
-  const { catalog, store } = foundation;
+  const { catalog, store, audit } = foundation;
   const { namespace, maxRuns, sandbox, queues } = config;
   const marking = { clock, log: log.child({ part: "claims" }) };
   const claims = openClaims(store.marks, session, marking);
@@ -103,6 +103,7 @@ export function wireConsumer(
     invoker,
     clock,
     log,
+    audit,
     answers: new Answers(session, log),
     topicTools: new TopicTools(namespace, log),
     largeRequests: new Semaphore({ capacity: maxParserThreads, maxWaiting: Infinity }),

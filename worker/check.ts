@@ -20,6 +20,7 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
   await using foundation = await openFoundation(config, host, signal);
   const { manifest, warnings } = foundation.catalog;
   const storeAccess = await foundation.store.access?.(signal);
+  const auditLog = foundation.audit && { problems: foundation.audit.warnings };
   const unknown = unknownVariables(host.environment);
   const unloadable = await checkLoading(config, foundation, signal);
   const facts = {
@@ -27,6 +28,7 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
     unloadableTools: Object.fromEntries(unloadable),
     warnings: [...unknown, ...warnings],
     storeAccess,
+    auditLog,
   };
   // A tool of another worker's queue is no problem.
   const notServed = [...manifest.unavailable].flatMap(([tool, { reason, queue }]) =>
@@ -39,6 +41,7 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
   const problems = [
     ...[...unknown, ...warnings, ...notServed, ...notLoaded],
     ...(storeAccess?.problems ?? []),
+    ...(auditLog?.problems ?? []),
   ];
   return { text: JSON.stringify(facts, undefined, 2), problems };
 }

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { openCachedStore } from "./artifacts/open.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
+import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
@@ -25,6 +26,7 @@ import type { SandboxBackend } from "./sandbox/sandbox.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
 import { newId } from "./support/ids.ts";
 import { logEvent } from "./telemetry/log-event.ts";
+import type { AuditLog } from "./telemetry/audit/audit.ts";
 import type { Logger } from "./telemetry/logger.ts";
 
 /** Services of the process. */
@@ -39,6 +41,8 @@ export interface Host {
 export interface Foundation extends AsyncDisposable {
   readonly backend: SandboxBackend;
   readonly store: ArtifactStore;
+  /** Undefined without `AUDIT_LOG`. */
+  readonly audit: AuditLog | undefined;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly catalog: ToolCatalog;
   readonly profiles: Profiles;
@@ -67,6 +71,8 @@ export async function openFoundation(
   given?: Profiles,
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
+  const audit = await openAudit(config, host);
+  if (audit !== undefined) parts.use(audit);
   const profiles = given ?? (await readProfiles(config));
   // Concurrently: Python and the backend take longest at start.
   let preparedPython: Promise<PreparedPython> | undefined;
@@ -103,6 +109,7 @@ export async function openFoundation(
   return {
     backend,
     store,
+    audit,
     runners: runners.byRuntime,
     catalog,
     profiles,

@@ -16,6 +16,7 @@ import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
+import type { AuditLog } from "./telemetry/audit/audit.ts";
 import { startHealthServer } from "./telemetry/health.ts";
 import { logEvent } from "./telemetry/log-event.ts";
 
@@ -65,6 +66,7 @@ export class Worker implements AsyncDisposable {
   #starts: Starts | undefined;
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
+  #audit: AuditLog | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -101,6 +103,7 @@ export class Worker implements AsyncDisposable {
     try {
       await this.#startHealth();
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
+      this.#audit = foundation.audit;
       if (foundation.store.kind === "memory") {
         logEvent(this.#host.log, "artifacts.in_memory");
       }
@@ -172,6 +175,7 @@ export class Worker implements AsyncDisposable {
       warnings: () => [
         ...(this.#groupWatch?.conflicts ?? []),
         ...(this.#storeWatch?.problems ?? []),
+        ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
     };
@@ -189,6 +193,7 @@ export class Worker implements AsyncDisposable {
     if (this.#state !== "running") missing.push(`worker is ${this.#state}`);
     if (this.#session?.connected !== true) missing.push("no broker connection");
     missing.push(...(this.#session?.notReadyReasons ?? []));
+    missing.push(...(this.#audit?.notReadyReasons ?? []));
     return missing;
   }
 

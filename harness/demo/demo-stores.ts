@@ -48,6 +48,19 @@ const stores: Readonly<Record<DemoStoreKind, (home: string) => Promise<DemoStore
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
+  gcs: async () => {
+    const { startFakeGcs } = await import("../fakes/gcs/server.ts");
+    const { gcsVariables } = await import("../fakes/gcs/variables.ts");
+    // The SDK looks for credentials in the environment, and this process has none there.
+    const server = await startFakeGcs({ buckets: [bucket], isOpen: true });
+    const { GOOGLE_APPLICATION_CREDENTIALS: _none, ...variables } = gcsVariables(server, bucket);
+    return {
+      title: `Artifacts are objects of a Cloud Storage server on ${server.endpoint}.`,
+      variables,
+      places: () => Promise.resolve(withoutMarks([...server.bucket(bucket).objects.keys()])),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
 };
 
 /** @param home the demo's directory */

@@ -16,7 +16,7 @@ export const defaultUserId = "harness";
 export const defaultSessionId = "harness";
 
 /** Stores of the demo; the first is the default. */
-export const demoStoreKinds = ["filesystem", "s3"] as const;
+export const demoStoreKinds = ["filesystem", "s3", "gcs"] as const;
 export type DemoStoreKind = (typeof demoStoreKinds)[number];
 
 /** Accepted brokers, for help and errors. */

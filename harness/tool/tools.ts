@@ -96,6 +96,9 @@ async function servedHere(
     SANDBOX_WORK_DIR: join(home.path, "work"),
     SANDBOX_MIN_FREE_DISK_MB: "0",
     ARTIFACT_SERVICE_TYPE: "memory",
+    // An empty variable is unset.
+    AUDIT_LOG: "",
+    AUDIT_REQUIRED: "",
   };
   // Why a tool is not served stands in its row.
   const write = (line: string): void => showLogLine(line.trimEnd(), context.err);

@@ -7,6 +7,7 @@ import { attacks } from "../../worker/doctor/attacks/catalog.ts";
 import { errorCodeFacts } from "../../worker/protocol/errors.ts";
 import { limitFacts } from "../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
+import { auditEvents, auditFields } from "../../worker/telemetry/audit/event.ts";
 import { events } from "../../worker/telemetry/events.ts";
 import type { LogEvent } from "../../worker/telemetry/events/event.ts";
 import { mebibytes, thousands } from "./numbers.ts";
@@ -47,6 +48,14 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
   "log events": table(
     ["Event", "Level", "Message", "When", "Facts", "What to do"],
     Object.entries(events).map(([name, event]) => eventRow(name, event)),
+  ),
+  "audit events": table(
+    ["Event", "Meaning"],
+    Object.entries(auditEvents).map(([name, meaning]) => [code(name), meaning]),
+  ),
+  "audit fields": table(
+    ["Field", "In", "Meaning"],
+    Object.entries(auditFields).map(([name, [present, meaning]]) => [code(name), present, meaning]),
   ),
   ...attackTables(),
 };

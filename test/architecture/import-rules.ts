@@ -39,6 +39,7 @@ export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
 
 /** Plain folders, which hold as many as would not be found in one list. */
 export const plainFolders: readonly string[] = [
+  "worker/artifacts/objects/",
   "worker/sandbox/cgroup/",
   "worker/sandbox/proc/",
   "worker/sandbox/accounting/",
@@ -95,11 +96,13 @@ export const harnessToolMayImport: readonly string[] = [
  */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
+  "@google-cloud/storage": ["worker/artifacts/gcs/"],
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
   amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
   solclientjs: ["worker/broker/solace/"],
+  "google-auth-library": ["worker/artifacts/gcs/"],
   "lru-cache": [
     "worker/artifacts/cache/",
     "worker/broker/dev/",
@@ -113,6 +116,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   zod: [
     "harness/messages.ts",
     "worker/config/artifact-variables.ts",
+    "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
     "worker/config/variable-kinds.ts",

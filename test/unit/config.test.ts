@@ -352,6 +352,8 @@ describe("every variable", () => {
       ARTIFACT_BASE_PATH: "/srv/artifacts",
       ARTIFACT_SCOPE: "custom",
       ARTIFACT_SCOPE_VALUE: "shared",
+      AUDIT_LOG: "/var/log/audit.log",
+      AUDIT_REQUIRED: "1",
       HEALTH_PORT: "0",
       HEALTH_HOST: "::1",
       DRAIN_TIMEOUT_SECONDS: "0",
@@ -399,11 +401,18 @@ describe("every variable", () => {
         store: { kind: "filesystem", basePath: "/srv/artifacts" },
         scope: { kind: "custom", value: "shared" },
       },
+      audit: { target: { kind: "file", path: "/var/log/audit.log" }, isRequired: true },
       healthPort: 0,
       healthHost: "::1",
       drainTimeoutSeconds: 0,
       logLevel: "debug",
       logFormat: "pretty",
+    });
+  });
+
+  test("can send the audit log to standard output", () => {
+    expect(readConfig({ ...required, AUDIT_LOG: "stdout" }).audit).toEqual({
+      ...{ target: { kind: "stdout" }, isRequired: false },
     });
   });
 
@@ -424,6 +433,12 @@ const namespace =
 
 const queuesAccepted =
   "`queue:slots` with `,` between them, queues of 1 to 50 letters, digits, `_` or `-`, slots 1 to 1000";
+
+test("an audit log that is required and has no place is refused", () => {
+  expect(problemsOf({ ...required, AUDIT_REQUIRED: "1" })).toEqual([
+    "AUDIT_REQUIRED: needs AUDIT_LOG",
+  ]);
+});
 
 describe("a variable that cannot be used", () => {
   test.each<readonly [string, string, string]>([
@@ -454,6 +469,8 @@ describe("a variable that cannot be used", () => {
     ["CONNECT_RETRIES", "10001", "a whole number, 0 to 10000"],
     ["CONNECT_RETRY_DELAY_MS", "0", "milliseconds, 1 to 3600000"],
     ["CONNECT_RETRY_DELAY_MS", "1.5", "milliseconds, 1 to 3600000"],
+    ["AUDIT_LOG", "audit.log", "an absolute path, or `stdout`"],
+    ["AUDIT_REQUIRED", "yes", "0 or 1"],
     ["MANIFEST_PATH", "manifest.yaml", path],
     ["TOOLS_PYTHON_DIR", "./python", path],
     ["TOOLS_NODE_DIR", "node", path],
@@ -480,7 +497,7 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_UID", "nobody", "a user id above 0"],
     ["SANDBOX_MIN_FREE_DISK_MB", "-5", "megabytes"],
     ["SANDBOX_MIN_FREE_DISK_MB", "99999999999999999999", "megabytes"],
-    ["ARTIFACT_SERVICE_TYPE", "azure", "one of memory, filesystem, s3"],
+    ["ARTIFACT_SERVICE_TYPE", "azure", "one of memory, filesystem, s3, gcs"],
     ["ARTIFACT_BASE_PATH", "artifacts", path],
     ["ARTIFACT_SCOPE", "global", "one of namespace, app, custom"],
     ["HEALTH_PORT", "65536", "a port, 1 to 65535, or 0 for none"],
@@ -670,8 +687,9 @@ describe("a variable that begins like one of the worker's", () => {
   });
 
   test("is looked at whatever known one it is like", () => {
-    // Others begin like this one that are the SDK's alone.
-    const own = Object.keys(variables.shape).filter((name) => name !== "AWS_REGION");
+    // Others begin like these that are the SDKs' alone.
+    const ofSdks = ["AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS"];
+    const own = Object.keys(variables.shape).filter((name) => !ofSdks.includes(name));
     for (const name of own) {
       expect(misspeltVariables({ [`${name}X`]: "1" }), name).toHaveLength(1);
     }
@@ -731,9 +749,15 @@ describe("the table of variables", () => {
       "ARTIFACT_S3_ENCRYPTION",
       "ARTIFACT_S3_KMS_KEY_ID",
       "ARTIFACT_S3_STORAGE_CLASS",
+      "ARTIFACT_GCS_BUCKET",
+      "ARTIFACT_GCS_ENDPOINT",
+      "GOOGLE_APPLICATION_CREDENTIALS",
+      "ARTIFACT_GCS_KMS_KEY",
+      "ARTIFACT_GCS_STORAGE_CLASS",
       "ARTIFACT_CACHE_DIR",
       "ARTIFACT_CACHE_MAX_MB",
       "ARTIFACT_SCOPE_VALUE",
+      "AUDIT_LOG",
       "HEALTH_HOST",
     ]);
     expect(defaults).toContainEqual(["SANDBOX_MIN_FREE_DISK_MB", "500"]);

@@ -248,6 +248,7 @@ describe("a command that a page gives exists:", () => {
     "dev-broker",
     "smf-broker",
     "fake-s3",
+    "fake-gcs",
     "listen",
     "demo",
     "dev",

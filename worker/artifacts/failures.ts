@@ -34,12 +34,13 @@ const publicReasons: ReadonlyMap<string, string> = new Map([
 
 /**
  * Runs one operation of a store. Rejects with the signal's reason after an abort, and with
- * StoreErrors. Other errors become the `cause` of StoreError `unavailable`.
+ * StoreErrors. Other errors become the `cause` of StoreError `unavailable`, with a public reason.
  */
 export async function guarded<T>(
   doing: string,
   signal: AbortSignal,
   operation: () => Promise<T>,
+  reasonOf: (error: unknown) => string = publicReason,
 ): Promise<T> {
   signal.throwIfAborted();
   try {
@@ -47,7 +48,7 @@ export async function guarded<T>(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof StoreError) throw error;
-    throw new StoreError("unavailable", `${doing}: ${publicReason(error)}.`, { cause: error });
+    throw new StoreError("unavailable", `${doing}: ${reasonOf(error)}.`, { cause: error });
   }
 }
 

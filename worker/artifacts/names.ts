@@ -10,6 +10,11 @@ export const maxNames = 100_000;
 /** Begins the errors of a listing. */
 export const namesNotListed = "The artifacts of the session could not be listed";
 
+/** The error of a listing that does not end. */
+export function tooManyNames(): StoreError {
+  return new StoreError("too-many-names", `${namesNotListed}: there are too many of them.`);
+}
+
 /** A listing under way. */
 export class NameList {
   readonly #filenames: string[] = [];

@@ -2,6 +2,7 @@
  * Opens the configured store, and loads only its code.
  */
 import type { CacheConfig, CachedStoreParts } from "./cache/store.ts";
+import type { GcsStoreConfig } from "./gcs/config.ts";
 import type { S3StoreConfig } from "./s3/config.ts";
 import type { ArtifactStore } from "./store.ts";
 
@@ -14,7 +15,8 @@ export type StoreConfig =
   /** Files below `basePath`, which agents may mount elsewhere. */
   | { readonly kind: "filesystem"; readonly basePath: string }
   /** Objects of a bucket. */
-  | ({ readonly kind: "s3" } & S3StoreConfig);
+  | ({ readonly kind: "s3" } & S3StoreConfig)
+  | ({ readonly kind: "gcs" } & GcsStoreConfig);
 
 /** Creates the store without access to it; `check` does that. The caller disposes it. */
 export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
@@ -30,6 +32,10 @@ export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
     case "s3": {
       const { createS3Store } = await import("./s3/store.ts");
       return createS3Store(config);
+    }
+    case "gcs": {
+      const { createGcsStore } = await import("./gcs/store.ts");
+      return createGcsStore(config);
     }
   }
 }

@@ -7,6 +7,12 @@ import type { ArtifactValues } from "./artifact-variables.ts";
 const defaultRegion = "us-east-1";
 const defaultCacheMegabytes = 1024;
 
+/** The variable of the bucket that a store cannot do without. */
+const bucketVariables: ReadonlyMap<string | undefined, string> = new Map([
+  ["s3", "ARTIFACT_S3_BUCKET"],
+  ["gcs", "ARTIFACT_GCS_BUCKET"],
+]);
+
 /**
  * What is wrong with the choice of a store, one line per problem, as {@link ConfigError} wants
  * them.
@@ -16,8 +22,9 @@ export function storeProblems(
 ): readonly string[] {
   const problems: string[] = [];
   const kind = environment["ARTIFACT_SERVICE_TYPE"];
-  if (kind === "s3" && environment["ARTIFACT_S3_BUCKET"] === undefined)
-    problems.push("ARTIFACT_S3_BUCKET: is not set; accepted: the name of a bucket");
+  const bucket = bucketVariables.get(kind);
+  if (bucket !== undefined && environment[bucket] === undefined)
+    problems.push(`${bucket}: is not set; accepted: the name of a bucket`);
   const key = environment["ARTIFACT_S3_KMS_KEY_ID"];
   if (key !== undefined && environment["ARTIFACT_S3_ENCRYPTION"] !== "aws:kms")
     problems.push("ARTIFACT_S3_KMS_KEY_ID: needs ARTIFACT_S3_ENCRYPTION=aws:kms");
@@ -47,6 +54,17 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
         encryption: values.ARTIFACT_S3_ENCRYPTION,
         kmsKeyId: values.ARTIFACT_S3_KMS_KEY_ID,
         storageClass: values.ARTIFACT_S3_STORAGE_CLASS,
+      };
+    case "gcs":
+      return {
+        kind: "gcs",
+        bucket: values.ARTIFACT_GCS_BUCKET ?? "",
+        endpoint: values.ARTIFACT_GCS_ENDPOINT,
+        isAnonymous:
+          values.ARTIFACT_GCS_ENDPOINT?.startsWith("http:") === true &&
+          values.GOOGLE_APPLICATION_CREDENTIALS === undefined,
+        kmsKey: values.ARTIFACT_GCS_KMS_KEY,
+        storageClass: values.ARTIFACT_GCS_STORAGE_CLASS,
       };
   }
 }

@@ -5,15 +5,19 @@ import { z } from "zod";
 import { absolutePath, optional, text, wholeNumber, withDefault } from "./variable-kinds.ts";
 
 const serverUrl = z.string().regex(/^https?:\/\/[^/?#@]+\/?$/);
-/** "General purpose bucket naming rules" of the S3 User Guide, and what older buckets have. */
+/**
+ * "General purpose bucket naming rules" of the S3 User Guide, and what older buckets have; "About
+ * Cloud Storage buckets".
+ */
 const bucketName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/);
+const storageClass = z.string().regex(/^[A-Z][A-Z_]*$/);
 const regionName = z.string().regex(/^[a-z0-9-]{1,64}$/);
 
 /** In the order of the documentation. */
 export const artifactVariables = {
   ARTIFACT_SERVICE_TYPE: withDefault(
-    z.enum(["memory", "filesystem", "s3"]),
-    "one of memory, filesystem, s3",
+    z.enum(["memory", "filesystem", "s3", "gcs"]),
+    "one of memory, filesystem, s3, gcs",
     "memory",
     "Artifact store. `memory` is inside the worker: agents do not see its artifacts.",
   ),
@@ -66,9 +70,34 @@ export const artifactVariables = {
     "Key for `ARTIFACT_S3_ENCRYPTION=aws:kms`. Unset: the account's own.",
   ),
   ARTIFACT_S3_STORAGE_CLASS: optional(
-    z.string().regex(/^[A-Z][A-Z_]*$/),
+    storageClass,
     "a storage class, such as STANDARD_IA",
     "Storage class of new objects. Unset: the server's own.",
+  ),
+  ARTIFACT_GCS_BUCKET: optional(
+    bucketName,
+    "the name of a bucket",
+    "Bucket of the store in Google Cloud Storage, required then.",
+  ),
+  ARTIFACT_GCS_ENDPOINT: optional(
+    serverUrl,
+    "a URL: http:// or https:// with host and port",
+    "A server other than Google's. With `http://` it gets no credentials, unless `GOOGLE_APPLICATION_CREDENTIALS` is set.",
+  ),
+  GOOGLE_APPLICATION_CREDENTIALS: optional(
+    text.min(1),
+    "the path of a file",
+    "Credentials for Google Cloud Storage: a key, or an identity elsewhere. Unset: the SDK's other sources.",
+  ),
+  ARTIFACT_GCS_KMS_KEY: optional(
+    z.string().regex(/^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/),
+    "projects/…/locations/…/keyRings/…/cryptoKeys/…",
+    "Cloud KMS key that encrypts new objects. Unset: the bucket's own.",
+  ),
+  ARTIFACT_GCS_STORAGE_CLASS: optional(
+    storageClass,
+    "a storage class, such as NEARLINE",
+    "Storage class of new objects. Unset: the bucket's own.",
   ),
   ARTIFACT_CACHE_DIR: optional(
     absolutePath,

@@ -4,6 +4,8 @@
 import type { z } from "zod";
 import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
+import type { AuditConfig } from "../telemetry/audit/open.ts";
+import { auditConfig, auditProblems } from "./audit-config.ts";
 import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
@@ -39,6 +41,8 @@ export interface Config {
   readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
   readonly artifacts: ArtifactConfig;
+  /** Undefined without an audit log. */
+  readonly audit: AuditConfig | undefined;
   /** 0 is none. */
   readonly healthPort: number;
   /** Every interface when undefined. */
@@ -114,6 +118,7 @@ export function readConfig(environment: Environment): Config {
     // What cannot be read may have said which broker.
     ...(secrets.problems.length > 0 ? [] : brokerProblems(set)),
     ...storeProblems(set),
+    ...auditProblems(set),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data);
@@ -207,6 +212,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       cache: cacheConfig(values),
       scope: scopeConfig(values),
     },
+    audit: auditConfig(values),
     healthPort: values.HEALTH_PORT,
     healthHost: values.HEALTH_HOST,
     drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,

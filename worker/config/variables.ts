@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
+import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
@@ -178,6 +179,7 @@ export const variables = z.object({
     "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
   ),
   ...artifactVariables,
+  ...auditVariables,
   HEALTH_PORT: withDefault(
     wholeNumber(0, 65_535),
     "a port, 1 to 65535, or 0 for none",

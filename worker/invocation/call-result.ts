@@ -2,6 +2,7 @@
  * The result of a call as the response that the worker publishes.
  */
 import type { Delivery } from "../broker/broker.ts";
+import type { CallEnd } from "./audit/call-audit.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer } from "../protocol/invocation.ts";
 import { encodeResponse } from "../protocol/response.ts";
@@ -9,11 +10,14 @@ import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { EncodedResponse } from "./answers.ts";
+import type { CallHistory } from "./claims/claims.ts";
 import type { ReadRequest } from "./read-request.ts";
 
 /** The result of a call that is answered. */
 export interface CallResult {
   readonly response: EncodedResponse;
+  /** For the audit log. */
+  readonly end: CallEnd;
   /** Whether every later delivery of the call gets the same response. */
   readonly isFinal: boolean;
   /** Whether the response refuses a poison call. */
@@ -25,12 +29,29 @@ export interface CallResult {
 /** A retryable error of a call that has not started is not final: the next attempt may succeed. */
 export function encodeResult(id: string, answer: Answer, started: boolean): CallResult {
   const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
-  return { response: { id, payload: encodeResponse(id, answer) }, isFinal: !mayTryAgain };
+  const response = { id, payload: encodeResponse(id, answer) };
+  return { response, end: endOf(answer), isFinal: !mayTryAgain };
+}
+
+function endOf(answer: Answer): CallEnd {
+  switch (answer.kind) {
+    case "success":
+      return "ok";
+    case "timeout":
+      return "SANDBOX_TIMEOUT";
+    case "error":
+      return answer.error.code;
+  }
+}
+
+interface ResultParts {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly log: Logger;
 }
 
 /** Logs and encodes the refusal of a call that has not started. */
 export function refuseCall(
-  { clock, log }: { readonly clock: Pick<Clock, "monotonicMs">; readonly log: Logger },
+  { clock, log }: ResultParts,
   { topic }: Pick<Delivery, "topic">,
   { id, isProbe, receivedMs }: ReadRequest,
   reason: unknown,
@@ -40,6 +61,25 @@ export function refuseCall(
   else logEvent(log, "call.refused", { ...failureFacts(error), id, topic });
   const executionTimeMs = clock.monotonicMs() - receivedMs;
   return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
+}
+
+/** The answer that another worker kept; `NOT_REPEATED` for one that was too large to keep. */
+export function repeatAnswer(
+  parts: ResultParts,
+  delivery: Pick<Delivery, "topic" | "deliveryCount">,
+  request: ReadRequest,
+  { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
+): CallResult {
+  if (answer === undefined) {
+    const message = "The same request was answered before. The answer was too large to be kept";
+    const refusal = new InvocationError("NOT_REPEATED", message);
+    const refused = refuseCall(parts, delivery, request, refusal);
+    return { ...refused, isFinal: true, isRepeated: true };
+  }
+  const { topic, deliveryCount } = delivery;
+  logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
+  const response = { id: request.id, payload: answer };
+  return { response, end: "duplicate", isFinal: true, isRepeated: kind === "answered" };
 }
 
 /** Facts for log levels above debug: of an error with the tool's own text only the code. */

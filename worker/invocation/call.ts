@@ -8,6 +8,7 @@ import { encodeStatus } from "../protocol/status.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import type { CallAudit } from "./audit/call-audit.ts";
 import { failureFacts } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
 import type { Invoker } from "./invoker.ts";
@@ -40,6 +41,7 @@ export async function runCall(
   invocation: Invocation,
   claimed: Claimed,
   signals: CallSignals,
+  audit?: CallAudit,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
   logEvent(log, "call.received");
@@ -56,6 +58,7 @@ export async function runCall(
     log,
     onStatus: (text) => relay.push(text),
     claimed,
+    audit,
   });
   const statuses = await relay.finish();
   over.abort(callIsOver);

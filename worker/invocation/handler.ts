@@ -8,14 +8,14 @@
  * and has confirmed the answer.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
-import { InvocationError } from "../protocol/errors.ts";
 import { type ReplyAddress, decodeRequest, readReplyAddress } from "../protocol/request.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Answers, EncodedResponse, Recipient } from "./answers.ts";
+import { type AuditParts, CallAudit } from "./audit/call-audit.ts";
 import { type CallParts, type CallSignals, runCall } from "./call.ts";
-import { type CallResult, encodeResult, refuseCall } from "./call-result.ts";
+import { type CallResult, encodeResult, refuseCall, repeatAnswer } from "./call-result.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
@@ -24,7 +24,7 @@ import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "
 import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
 /** Dependencies of the handler; `wire-consumer.ts` wires them. */
-export interface HandlerParts extends CallParts, ReadParts, ServingParts {
+export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly topicTools: TopicTools;
   readonly ledger: Ledger;
@@ -42,6 +42,7 @@ interface AddressedCall {
   readonly address: ReplyAddress;
   readonly key: string;
   readonly signals: CallSignals;
+  readonly audit: CallAudit | undefined;
 }
 
 /** A call that this worker neither runs nor remembers. */
@@ -66,22 +67,25 @@ export function receiveDelivery(
     return { isRunning: () => false, handle: () => rejectUnaddressed(parts, delivery) };
   }
   const key = deduplicationKey(delivery, address.replyTo);
-  const call = { parts, delivery, address, key, signals };
+  const audit = CallAudit.of(parts, delivery, key);
+  const call = { parts, delivery, address, key, signals, audit };
   return { isRunning: () => parts.ledger.isRunning(key), handle: () => deduplicate(call) };
 }
 
 function rejectUnaddressed(
-  { log }: HandlerParts,
+  parts: HandlerParts,
   delivery: Delivery,
 ): Promise<Settlement | undefined> {
-  logEvent(log, "message.reply_to_missing", { topic: delivery.topic });
-  return settle([delivery], "rejected", log);
+  logEvent(parts.log, "message.reply_to_missing", { topic: delivery.topic });
+  CallAudit.of(parts, delivery, undefined)?.end("rejected");
+  return settle([delivery], "rejected", parts.log);
 }
 
 async function deduplicate(call: AddressedCall): Promise<Settlement | undefined> {
-  const { parts, delivery, key } = call;
+  const { parts, delivery, key, audit } = call;
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
+  if (known.state !== "new") audit?.end("duplicate");
   switch (known.state) {
     case "running":
       logEvent(parts.log, "call.redelivered_while_running", { topic, deliveryCount });
@@ -112,21 +116,30 @@ async function answerAgain(
 }
 
 async function handleNew(call: NewCall): Promise<HandlerResult> {
-  const { parts, delivery, signals, claim } = call;
+  const { parts, delivery, signals, claim, audit } = call;
   for (;;) {
     const history = await historyOf(call);
-    if (history === undefined) return { settlement: "failed" };
+    if (history === undefined) {
+      audit?.end("requeued");
+      return { settlement: "failed" };
+    }
     if (history.kind === "answered" && isRedelivery(delivery)) {
+      audit?.end("duplicate");
       logAnsweredElsewhere(parts, delivery);
       return { settlement: "accepted" };
     }
     const request = await readRequest(parts, delivery.payload, signals.publish);
+    audit?.identify(request.document);
     const result =
       history.kind === "open"
         ? await execute(call, request, history)
-        : repeatAnswer(call, request, history);
-    if (result !== undefined) return await publish(call, result);
+        : repeatAnswer(parts, delivery, request, history);
+    if (result !== undefined) {
+      audit?.end(result.end);
+      return await publish(call, result);
+    }
     if (claim.isSuperseded) continue;
+    audit?.end("requeued");
     await claim.release();
     return { settlement: "failed" };
   }
@@ -146,7 +159,7 @@ async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHis
 
 /** Admits, invokes and encodes. Undefined when the call is requeued or superseded. Never throws. */
 async function execute(
-  { parts, delivery, address, signals, claim }: NewCall,
+  { parts, delivery, address, signals, claim, audit }: NewCall,
   request: ReadRequest,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<CallResult | undefined> {
@@ -162,29 +175,13 @@ async function execute(
     const dated = withSendingTime(address, delivery, parts.session);
     const decoded = decodeRequest(request.document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, decoded);
-    const { answer, started } = await runCall(parts, invocation, claimed, signals);
+    await audit?.start(invocation, signals.publish);
+    const { answer, started } = await runCall(parts, invocation, claimed, signals, audit);
+    if (audit !== undefined) audit.started = started;
     return answer && encodeResult(request.id, answer, started);
   } catch (error) {
     return refuseCall(parts, delivery, request, error);
   }
-}
-
-/** The answer that another worker kept; `NOT_REPEATED` for one that was too large to keep. */
-function repeatAnswer(
-  { parts, delivery }: NewCall,
-  request: ReadRequest,
-  { kind, answer }: Exclude<CallHistory, { kind: "open" }>,
-): CallResult {
-  if (answer === undefined) {
-    const message = "The same request was answered before. The answer was too large to be kept";
-    const refusal = new InvocationError("NOT_REPEATED", message);
-    const { response } = refuseCall(parts, delivery, request, refusal);
-    return { response, isFinal: true, isRepeated: true };
-  }
-  const { topic, deliveryCount } = delivery;
-  logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
-  const response = { id: request.id, payload: answer };
-  return { response, isFinal: true, isRepeated: kind === "answered" };
 }
 
 async function publish(

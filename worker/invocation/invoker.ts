@@ -1,7 +1,7 @@
 /**
  * The invoker: one call from a decoded request to its outcome, from top to bottom.
  */
-import { type ArtifactScope, type ArtifactStore, StoreError } from "../artifacts/store.ts";
+import { type ArtifactScope, StoreError } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
@@ -18,6 +18,8 @@ import type { JsonObject } from "../support/json/json.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CallTooOld } from "./age.ts";
+import { type CallStore, auditedStore } from "./audit/audited-store.ts";
+import type { CallAudit } from "./audit/call-audit.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
 import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./steps/collect.ts";
@@ -33,7 +35,7 @@ import { stageArtifacts } from "./steps/stage.ts";
 /** Dependencies of the invoker; `app.ts` wires them. */
 export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
-  readonly store: Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
+  readonly store: CallStore;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
 }
 
@@ -47,6 +49,8 @@ export interface CallContext {
   onStatus(text: string): void;
   /** Undefined where no other worker can receive the call. */
   readonly claimed?: Claimed;
+  /** Undefined without an audit log. */
+  readonly audit?: CallAudit | undefined;
 }
 
 export interface Invoker {
@@ -60,7 +64,8 @@ export function createInvoker(parts: InvokerParts): Invoker {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
       const record = new CallRecord();
-      const ending = await run(parts, invocation, context, record).then(
+      const store = auditedStore(parts.store, context.audit);
+      const ending = await run({ ...parts, store }, invocation, context, record).then(
         (success) => ({ kind: "success", ...success }) as const,
         (error: unknown) => endingBy(error, context),
       );

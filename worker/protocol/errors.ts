@@ -33,7 +33,7 @@ export const errorCodeFacts = {
   TOOL_NOT_AVAILABLE: {
     retryable: true,
     cause:
-      "The tool is in the worker's manifest and cannot be [served](#tools-that-are-not-served), was removed from it, or the worker was shut down before the tool had started.",
+      "The tool is in the worker's manifest and cannot be [served](#tools-that-are-not-served), was removed from it, or the worker was shut down before the tool had started. Or the worker needs its [audit log](audit.md#when-it-cannot-be-written), and cannot write it.",
     advice:
       "If the message has a reason, fix it on the worker's host. Else try again; another worker may serve it.",
   },
@@ -63,7 +63,7 @@ export const errorCodeFacts = {
   ARTIFACT_ERROR: {
     retryable: false,
     cause:
-      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, or the store failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail).",
+      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, or the store or a required [audit log](audit.md#when-it-cannot-be-written) failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail).",
     advice:
       "The message names artifact and reason. If it was not found, compare namespace, user and session on both sides.",
   },

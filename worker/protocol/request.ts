@@ -117,8 +117,34 @@ export function readReplyAddress(
 
 /** The `id` for the answer, independent of the rest of the request. */
 export function readId(document: unknown): string {
-  const id = isJsonObject(document) ? document["id"] : undefined;
-  return typeof id === "string" && id.length > 0 && id.length <= maxNameLength ? id : unknownId;
+  return readNames(document).id ?? unknownId;
+}
+
+/** Ids and names of a request; those that it lacks or that are unusable are undefined. */
+export interface RequestNames {
+  readonly id: string | undefined;
+  readonly taskId: string | undefined;
+  readonly appName: string | undefined;
+  readonly userId: string | undefined;
+  readonly sessionId: string | undefined;
+}
+
+/** The names in a request, valid or not. */
+export function readNames(document: unknown): RequestNames {
+  const request = isJsonObject(document) ? document : {};
+  const params = isJsonObject(request["params"]) ? request["params"] : {};
+  return {
+    id: usableName(request["id"]),
+    taskId: usableName(params["task_id"]),
+    appName: usableName(params["app_name"]),
+    userId: usableName(params["user_id"]),
+    sessionId: usableName(params["session_id"]),
+  };
+}
+
+function usableName(value: unknown): string | undefined {
+  const isUsable = typeof value === "string" && value.length > 0 && value.length <= maxNameLength;
+  return isUsable ? value : undefined;
 }
 
 /** Whether a request has no parameters, so that it only asks if a worker serves the tool. */

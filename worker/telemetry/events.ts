@@ -2,6 +2,7 @@
  * The catalogue of the log: every event that the worker logs, in the order of the table in
  * docs/operate.md.
  */
+import { auditEvents } from "./events/audit.ts";
 import { brokerEvents } from "./events/broker.ts";
 import { callEvents } from "./events/calls.ts";
 import { deliveryEvents } from "./events/deliveries.ts";
@@ -16,6 +17,7 @@ export const events = {
   ...toolEvents,
   ...callEvents,
   ...deliveryEvents,
+  ...auditEvents,
   ...endEvents,
 };
 

@@ -88,12 +88,10 @@ export class Bucket {
         throw new S3Error(400, "EntityTooSmall");
       return part.content;
     });
-    const object = makeObject(Buffer.concat(contents), headers);
-    const stored = this.#store(
-      key,
-      { ...object, etag: `"${hash(object.etag)}-${said.length}"` },
-      conditions,
-    );
+    const content = Buffer.concat(contents);
+    const digests = said.map(({ etag }) => Buffer.from(etag.replaceAll('"', ""), "hex"));
+    const etag = `"${hash(Buffer.concat(digests))}-${said.length}"`;
+    const stored = this.#store(key, { content, etag, headers, modifiedMs: Date.now() }, conditions);
     this.uploads.delete(id);
     return stored;
   }
@@ -136,6 +134,6 @@ function makeObject(content: Buffer, headers: KeptHeaders): StoredObject {
   return { content, etag: `"${hash(content)}"`, headers, modifiedMs: Date.now() };
 }
 
-function hash(content: string | Buffer): string {
+function hash(content: Buffer): string {
   return createHash("md5").update(content).digest("hex");
 }

@@ -5,9 +5,9 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type Fault, type FaultKind, Faults, sendBody } from "../faults.ts";
 import { readBody } from "./body.ts";
 import { S3Error, escapeXml } from "./errors.ts";
-import { type S3Fault, S3Faults, type S3FaultKind } from "./faults.ts";
 import { Bucket } from "./objects.ts";
 import { type S3Answer, perform } from "./operations.ts";
 import { type S3Operation, type S3Request, readRequest } from "./request.ts";
@@ -44,7 +44,7 @@ export class FakeS3 implements AsyncDisposable {
   readonly region = credentials.region;
   readonly #buckets: ReadonlyMap<string, Bucket>;
   readonly #clockOffsetMs: number;
-  readonly #faults = new S3Faults();
+  readonly #faults = new Faults<S3Operation>();
   readonly #server: Server;
   readonly #counts = new Map<S3Operation, number>();
 
@@ -79,7 +79,7 @@ export class FakeS3 implements AsyncDisposable {
   }
 
   /** Lets requests fail, until it has happened or the result is disposed. */
-  fault(rule: S3Fault): Disposable {
+  fault(rule: Fault<S3Operation, FaultKind>): Disposable {
     return this.#faults.add(rule);
   }
 
@@ -106,7 +106,7 @@ export class FakeS3 implements AsyncDisposable {
     request: S3Request,
     body: Buffer,
     headers: readonly string[],
-    fault: S3FaultKind | undefined,
+    fault: FaultKind | undefined,
   ): S3Answer {
     try {
       if (fault?.kind === "error") throw new S3Error(fault.status, fault.code);
@@ -124,17 +124,11 @@ export class FakeS3 implements AsyncDisposable {
     response: ServerResponse,
     { method }: S3Request,
     { status, headers, body }: S3Answer,
-    fault: S3FaultKind | undefined,
+    fault: FaultKind | undefined,
   ): void {
     const date = new Date(Date.now() + this.#clockOffsetMs).toUTCString();
     response.writeHead(status, { date, ...headers, "content-length": body.byteLength });
     if (method === "HEAD") return void response.end();
-    if (fault?.kind === "cut answer") {
-      response.write(body.subarray(0, fault.afterBytes), () => response.destroy());
-    } else if (fault?.kind === "damage answer") {
-      const damaged = Buffer.from(body);
-      damaged.writeUInt8(damaged.readUInt8(damaged.length - 1) ^ 1, damaged.length - 1);
-      response.end(damaged);
-    } else response.end(body);
+    sendBody(response, body, fault);
   }
 }

@@ -13,6 +13,7 @@ import { type TestContext, describe, expect, onTestFinished, test } from "vitest
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
+import { gcsStore, useFakeGcs } from "../../support/gcs.ts";
 import { s3Store, useFakeS3 } from "../../support/s3.ts";
 import { programEnvironment } from "../../support/workers/program-environment.ts";
 import { never, sourceOf, temporaryDirectory } from "../../unit/artifacts/fixtures.ts";
@@ -28,12 +29,15 @@ const libraries = ["boto3==1.40.37", "google-genai==1.49.0", "google-cloud-stora
 
 const bucket = "artifacts";
 const server = useFakeS3({ buckets: [bucket] });
+const gcsServer = useFakeGcs({ buckets: [bucket] });
 
 /** A store, and what its peer gets: a place, and variables. */
 interface Meeting {
   readonly store: ArtifactStore;
   readonly place: string;
   readonly variables: Readonly<Record<string, string>>;
+  /** The service saves names as they are given, where others normalise them. */
+  readonly keepsSpelling?: boolean;
 }
 
 /** By the service's kind; another one is another row. */
@@ -53,6 +57,15 @@ const meetings: Readonly<Record<string, () => Promise<Meeting>>> = {
       store: s3Store(endpoint, bucket),
       place: `${endpoint}/${bucket}`,
       variables,
+    });
+  },
+  gcs: () => {
+    const { endpoint, credentialsFile } = gcsServer();
+    return Promise.resolve({
+      store: gcsStore(endpoint, bucket),
+      place: `${endpoint}/${bucket}`,
+      variables: { GOOGLE_APPLICATION_CREDENTIALS: credentialsFile },
+      keepsSpelling: true,
     });
   },
 };
@@ -122,7 +135,8 @@ function newScope(root: string = `ns-${randomUUID()}`): ArtifactScope {
 async function meet(context: TestContext, kind: string, scope: ArtifactScope) {
   const meeting = await meetings[kind]!();
   onTestFinished(() => meeting.store[Symbol.asyncDispose]());
-  return { store: meeting.store, agent: await Agent.start(context, kind, meeting, scope) };
+  const { store, keepsSpelling = false } = meeting;
+  return { store, keepsSpelling, agent: await Agent.start(context, kind, meeting, scope) };
 }
 
 async function load(
@@ -153,13 +167,14 @@ const timeoutMs = 400_000;
 describe.each(Object.keys(meetings))("the original's service of the kind %s", (kind) => {
   test("saves what the store lists, loads and types", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();
-    const { store, agent } = await meet(context, kind, scope);
+    const { store, agent, keepsSpelling } = await meet(context, kind, scope);
     for (const [filename, mimeType] of artifacts) {
       expect(await agent.save(filename, `first ${filename}`, mimeType)).toBe(0);
       expect(await agent.save(filename, `second ${filename}`, mimeType)).toBe(1);
     }
 
-    expect(await store.names(scope, never)).toEqual(names);
+    const listed = keepsSpelling ? names.filter((name) => !name.includes("Uhr")) : names;
+    expect(await store.names(scope, never)).toEqual(listed);
     for (const [filename, mime_type] of artifacts) {
       expect(await store.versions(scope, filename, never)).toEqual([0, 1]);
       const second = { content: `second ${filename}`, mime_type };
@@ -173,7 +188,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
 
   test("lists, loads and types what the store saves", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();
-    const { store, agent } = await meet(context, kind, scope);
+    const { store, agent, keepsSpelling } = await meet(context, kind, scope);
     for (const [filename, mimeType] of artifacts) {
       for (const content of [`first ${filename}`, `second ${filename}`])
         await store.save(scope, filename, sourceOf(content), { mimeType }, never);
@@ -182,9 +197,10 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
     expect(await agent.names()).toEqual(names);
     expect(await agent.names("another-session")).toEqual(["user:prefs.json", "user:年.json"]);
     for (const [filename, mime_type] of artifacts) {
-      expect(await agent.versions(filename)).toEqual([0, 1]);
-      expect(await agent.load(filename)).toEqual({ content: `second ${filename}`, mime_type });
-      expect(await agent.load(filename, 0)).toEqual({ content: `first ${filename}`, mime_type });
+      const name = keepsSpelling ? filename.normalize("NFKC") : filename;
+      expect(await agent.versions(name)).toEqual([0, 1]);
+      expect(await agent.load(name)).toEqual({ content: `second ${filename}`, mime_type });
+      expect(await agent.load(name, 0)).toEqual({ content: `first ${filename}`, mime_type });
     }
   });
 

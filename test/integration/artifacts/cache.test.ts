@@ -301,7 +301,7 @@ describe("a cache that does not work costs no call", () => {
   });
 
   test("on a full disk", async () => {
-    const cache = await newCache(1024 * MiB, await ownFileSystem("size=2m"));
+    const cache = await newCache(1024 * MiB, await ownFileSystem("2m"));
     const [store, scope] = [startWorker(cache), newScope()];
     const content = Buffer.alloc(3 * MiB, 7);
     await store.save(scope, "a.bin", sourceOf(content), text, never);

@@ -139,7 +139,7 @@ describe("a save of a file", () => {
   });
 
   test("is told that the store is full, and leaves nothing", async () => {
-    const base = await ownFileSystem("size=4m");
+    const base = await ownFileSystem("4m");
     const content = randomBytes(8 * MiB);
     const file = await fileOf(await temporaryDirectory(), content);
     await using store = createFilesystemStore({ basePath: base });

@@ -8,12 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { gcsVariables } from "../../../harness/fakes/gcs/variables.ts";
 import { s3Variables as variablesOf } from "../../../harness/fakes/s3/variables.ts";
+import { useFakeGcs } from "../../support/gcs.ts";
 import { useFakeS3 } from "../../support/s3.ts";
 import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 
 const bucket = "artifacts";
 const server = useFakeS3({ buckets: [bucket] });
+const gcsServer = useFakeGcs({ buckets: [bucket] });
 const MiB = 1024 * 1024;
 
 type Variables = Readonly<Record<string, string>>;
@@ -25,6 +28,7 @@ const stores: Readonly<Record<string, () => Promise<Variables>>> = {
     ARTIFACT_BASE_PATH: join(await newDirectory(), "store"),
   }),
   s3: () => Promise.resolve(s3Variables()),
+  gcs: () => Promise.resolve(gcsVariables(gcsServer(), bucket)),
 };
 
 function s3Variables(): Variables {

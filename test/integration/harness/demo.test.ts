@@ -54,12 +54,15 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     expect(await readdir(TMPDIR)).toEqual([]);
   });
 
-  test("shows the objects of its artifacts with the store s3", { tags: "full" }, async () => {
+  test.each([
+    ["s3", "an S3 server"],
+    ["gcs", "a Cloud Storage server"],
+  ])("shows the objects of its artifacts with the store %s", { tags: "full" }, async (kind, it) => {
     const TMPDIR = await ownTmpdir();
-    const { exitCode, stdout, stderr } = await runCliProcess(["demo", "--store", "s3"], { TMPDIR });
+    const { exitCode, stdout, stderr } = await runCliProcess(["demo", "--store", kind], { TMPDIR });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(
-      /\nArtifacts are objects of an S3 server on http:\/\/127\.0\.0\.1:\d+\.\n/,
+      new RegExp(`\\nArtifacts are objects of ${it} on http://127\\.0\\.0\\.1:\\d+\\.\\n`),
     );
     const places = ["README.md/0", "summary.txt/0"].map(
       (place) => `       demo/harness/harness/${place}\n`,

@@ -177,7 +177,7 @@ const misuses: Record<string, Misuse> = {
   },
   "a store that the demo does not have": {
     args: ["demo", "--store", "memory"],
-    says: /Allowed choices are filesystem, s3/,
+    says: /Allowed choices are filesystem, s3, gcs/,
   },
   "a pattern that is empty": { args: ["listen", ""], says: /is empty/ },
 };

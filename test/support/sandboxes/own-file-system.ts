@@ -5,16 +5,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { onTestFinished } from "vitest";
 
-/** In namespaces of its own no privilege is needed to mount. */
-const script = 'mount -t tmpfs -o "$0" tmpfs /mnt && echo mounted && exec sleep 600';
-
 /**
  * A directory in memory, seen through the process that has mounted it; both end with the test.
  *
- * @param options as mount(8) takes them
+ * @param size of the file system, as tmpfs(5) spells it
  */
-export async function ownFileSystem(options = "rw"): Promise<string> {
-  const argv = ["--user", "--map-root-user", "--mount", "/bin/sh", "-c", script, options];
+export async function ownFileSystem(size = "50%"): Promise<string> {
+  // In namespaces of its own no privilege is needed to mount.
+  const script = `mount -t tmpfs -o size=${size} tmpfs /mnt && echo mounted && exec sleep 600`;
+  const argv = ["--user", "--map-root-user", "--mount", "/bin/sh", "-c", script];
   const child = spawn("/usr/bin/unshare", argv, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(async () => {
     child.kill("SIGKILL");

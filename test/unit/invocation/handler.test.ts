@@ -31,8 +31,10 @@ import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Semaphore } from "../../../worker/support/semaphore.ts";
+import { QueuedAuditLog } from "../../../worker/telemetry/audit/queued-log.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 import { tool } from "../manifest/fixtures.ts";
 
 const namespace = "test";
@@ -90,6 +92,8 @@ function newHandler(changes: Partial<Setting>) {
   const logged: string[] = [];
   /** What the invoker was told of each run. */
   const runs: CallContext[] = [];
+  /** The outcome of each delivery in the audit log. */
+  const audited: unknown[] = [];
   const setting: Setting = {
     outcome: success,
     redelivers: true,
@@ -131,6 +135,9 @@ function newHandler(changes: Partial<Setting>) {
     ledger: new Ledger(systemClock),
     answers: new Answers(session, log),
     claims: setting.claims,
+    audit: auditOf((line) => {
+      if (line["event"] === "call.end") audited.push(line["outcome"]);
+    }),
     maxRuns: 100,
     invoker: {
       async invoke(_invocation, context) {
@@ -162,14 +169,24 @@ function newHandler(changes: Partial<Setting>) {
     const signals = { wait: neverAborted, run: neverAborted, publish: neverAborted };
     return receiveDelivery(parts, delivery, signals).handle();
   };
-  return { deliver, told, runs, logged: () => logged.join("") };
+  return { deliver, told, runs, audited, logged: () => logged.join("") };
+}
+
+/** An audit log that is written to a test. */
+function auditOf(write: (line: Readonly<Record<string, unknown>>) => void): QueuedAuditLog {
+  const sink = {
+    append: async (line: Buffer) => write(JSON.parse(line.toString()) as Record<string, unknown>),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  const parts = { workerId: "w", isRequired: false, clock: systemClock, log: keptLog() };
+  return new QueuedAuditLog({ ...parts, sink });
 }
 
 /** Handles one request; what the broker was told, in order, and what was logged. */
 async function handle(changes: Partial<Setting>, delivery: Partial<Delivery> = {}) {
-  const { deliver, told, runs, logged } = newHandler(changes);
+  const { deliver, told, runs, audited, logged } = newHandler(changes);
   const settlement = await deliver(delivery);
-  return { told, runs, logged: logged(), settlement };
+  return { told, runs, audited, logged: logged(), settlement };
 }
 
 const answerOf = (line: string | undefined): unknown =>
@@ -578,9 +595,10 @@ describe("a call that another worker answered", () => {
   test("and that comes again is settled without a second answer, and does not run", async () => {
     const { one, other } = await newClaims();
     expect((await handle({ claims: one }, again)).told).toHaveLength(2);
-    const { told, runs, logged } = await handle({ claims: other }, again);
+    const { told, runs, logged, audited } = await handle({ claims: other }, again);
     expect(told).toEqual(["accepted"]);
     expect(runs).toEqual([]);
+    expect(audited).toEqual(["duplicate"]);
     expect(logged).toContain("call.answered_elsewhere");
   });
 
@@ -588,9 +606,10 @@ describe("a call that another worker answered", () => {
     const { one, other } = await newClaims();
     const properties = { replyTo, statusTo, resent: "true" };
     const first = await handle({ claims: one, properties });
-    const { told, runs } = await handle({ claims: other, properties });
+    const { told, runs, audited } = await handle({ claims: other, properties });
     expect(told).toEqual(first.told);
     expect(runs).toEqual([]);
+    expect(audited).toEqual(["duplicate"]);
   });
 
   test("gets NOT_REPEATED when its sender sent it again and the answer is too large to keep", async () => {
@@ -627,5 +646,40 @@ describe("a call that another worker answered", () => {
     const { told } = await handle({ claims: one, maxDeliveries: 6 }, last);
     expect(answerOf(told[0])).toMatchObject({ error: { code: "POISONED" } });
     expect(await answered()).toEqual([]);
+  });
+});
+
+describe("the audit log has one end of a delivery", () => {
+  const again = { redelivered: true, deliveryCount: 2 };
+  const last = { redelivered: true, deliveryCount: 5 };
+
+  test.for([
+    ["that succeeds", {}, {}, "ok"],
+    ["that fails", { outcome: failure("TOOL_ERROR", true) }, {}, "TOOL_ERROR"],
+    [
+      "whose time is over",
+      { outcome: { ...success, kind: "timeout" } as const },
+      {},
+      "SANDBOX_TIMEOUT",
+    ],
+    ["that is no request", { payload: Buffer.from("{") }, {}, "INVALID_REQUEST"],
+    ["without a reply topic", { properties: {} }, {}, "rejected"],
+    ["that is poison", { maxDeliveries: 6 }, last, "POISONED"],
+    ["that is requeued", { outcome: cancelled(true, true) }, {}, "requeued"],
+    ["that is stopped for good", { outcome: cancelled(true, false) }, {}, "SANDBOX_FAILED"],
+  ] as const)("%s", async ([, changes, delivery, outcome]) => {
+    const { audited } = await handle(changes, delivery);
+    expect(audited).toEqual([outcome]);
+  });
+
+  test("that comes while its call runs, or after its answer", async () => {
+    const running = Promise.withResolvers<void>();
+    const { deliver, audited } = newHandler({ whileRunning: () => running.promise });
+    const first = deliver();
+    await deliver(again);
+    running.resolve();
+    await first;
+    await deliver(again);
+    expect(audited).toEqual(["duplicate", "ok", "duplicate"]);
   });
 });

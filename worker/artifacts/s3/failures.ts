@@ -2,7 +2,7 @@
  * Public reasons of the SDK's errors. They name no bucket, key, endpoint or credential.
  */
 import { guarded } from "../failures.ts";
-import { StoreError } from "../store.ts";
+import { reasonOfRequest, reasons } from "../objects/reasons.ts";
 
 /** What is read of an error of the SDK, of Node or of the network. */
 interface Failure {
@@ -11,37 +11,21 @@ interface Failure {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-const denied = "the artifact store denies access";
-const busy = "the artifact store is busy";
-const away = "the artifact store cannot be reached";
-
 /** By the error's name: Amazon S3 API Reference, "Error responses". */
-const reasons: ReadonlyMap<unknown, string> = new Map([
-  ["NoSuchBucket", "its bucket does not exist"],
-  ["CredentialsProviderError", "the worker has no credentials for the artifact store"],
-  ["RequestTimeTooSkewed", "the worker's clock and the artifact store's differ too much"],
-  ["EntityTooLarge", "the artifact store takes no object of this size"],
-  ["XAmzContentChecksumMismatch", "the content was damaged on its way"],
-  ["BadDigest", "the content was damaged on its way"],
-  ["TimeoutError", "the artifact store does not answer"],
-]);
-
-const reasonsByStatus: ReadonlyMap<number | undefined, string> = new Map([
-  [401, denied],
-  [403, denied],
-  [429, busy],
-  [503, busy],
+const reasonsByName: ReadonlyMap<unknown, string> = new Map([
+  ["NoSuchBucket", reasons.noBucket],
+  ["CredentialsProviderError", reasons.noCredentials],
+  ["RequestTimeTooSkewed", reasons.skewedClock],
+  ["EntityTooLarge", reasons.tooLarge],
+  ["XAmzContentChecksumMismatch", reasons.damaged],
+  ["BadDigest", reasons.damaged],
+  ["TimeoutError", reasons.silent],
 ]);
 
 /** Why a request failed, for callers. */
 export function reasonOf(error: unknown): string {
   const { name, code, $metadata } = (error ?? {}) as Failure;
-  const status = $metadata?.httpStatusCode;
-  const known = reasons.get(name) ?? reasonsByStatus.get(status);
-  if (known !== undefined) return known;
-  if (status !== undefined && status >= 400)
-    return `the artifact store failed with status ${status}`;
-  return typeof code === "string" && /^E[A-Z]/.test(code) ? away : "the artifact store failed";
+  return reasonsByName.get(name) ?? reasonOfRequest($metadata?.httpStatusCode, code);
 }
 
 /** `guarded`, with the SDK's reasons. */
@@ -50,15 +34,7 @@ export function guardedRequest<T>(
   signal: AbortSignal,
   operation: () => Promise<T>,
 ): Promise<T> {
-  return guarded(doing, signal, async () => {
-    try {
-      return await operation();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof StoreError) throw error;
-      throw new StoreError("unavailable", `${doing}: ${reasonOf(error)}.`, { cause: error });
-    }
-  });
+  return guarded(doing, signal, operation, reasonOf);
 }
 
 /** Whether the object is not there. A HEAD has no body, so that its error has another name. */

@@ -2,9 +2,7 @@
  * Lists a prefix to the next slash, page by page.
  */
 import { ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
-
-/** Requests of a listing, of up to 1,000 entries each. */
-const maxPages = 100;
+import { maxPages } from "../objects/keys.ts";
 
 /** A prefix of a bucket. */
 export interface Listing {

@@ -14,6 +14,7 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import type { Mark, MarkStore } from "../marks.ts";
+import { isOfSave, saveMetadata } from "../objects/saves.ts";
 import { marksLevel } from "../scope.ts";
 import { serverTimeOf } from "./client.ts";
 import {
@@ -23,7 +24,6 @@ import {
   isMissing,
   unlessMissing,
 } from "./failures.ts";
-import { isOfSave, saveMetadata } from "./metadata.ts";
 
 const failed = "A mark of the call could not be kept in the artifact store";
 
@@ -131,7 +131,7 @@ export class S3Marks implements MarkStore {
         const head = await unlessMissing(() =>
           this.#client.send(new HeadObjectCommand(at), { abortSignal: signal }),
         );
-        return head !== undefined && isOfSave(head, save);
+        return head !== undefined && isOfSave(head.Metadata, save);
       }
     }
   }

@@ -11,7 +11,7 @@ import type { ArtifactFacts, OpenedArtifact } from "../store.ts";
 import type { S3StoreConfig } from "./config.ts";
 import { unlessMissing } from "./failures.ts";
 import { decodeMetadata } from "./metadata.ts";
-import { readToEnd } from "./reading.ts";
+import { readObject } from "./reading.ts";
 
 /** A bucket, and how it verifies content. The owner keeps the client. */
 export interface Bucket extends Pick<S3StoreConfig, "checksums"> {
@@ -42,7 +42,7 @@ export async function openObject(
   if (response === undefined) return undefined;
   const facts = factsOf(response);
   const { sizeBytes } = facts;
-  return { ...facts, body: readToEnd({ client, Bucket, Key, sizeBytes, response, doing }) };
+  return { ...facts, body: readObject({ client, Bucket, Key, sizeBytes, response, doing }) };
 }
 
 /** Facts from the headers of a response. */

@@ -19,7 +19,10 @@ const prefix = `${marksLevel}/versions/`;
 /** Attempts at a key that others want at the same time. */
 const maxAttempts = 4;
 
-/** Milliseconds of the longest wait before the second attempt; doubled before each later one. */
+/**
+ * Milliseconds of the longest wait before the second attempt; on a slow server, as many as the
+ * first one took. Doubled before each later one.
+ */
 const firstWaitMs = 50;
 
 /** A key that nobody else writes. */
@@ -48,10 +51,13 @@ export class Reservations {
     if (this.#own.has(key)) return undefined;
     this.#own.add(key);
     try {
+      let longestMs = firstWaitMs;
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
-        if (attempt > 0) await sleep(randomInt(firstWaitMs * 2 ** attempt), undefined, { signal });
+        if (attempt > 0) await sleep(randomInt((longestMs *= 2)), undefined, { signal });
+        const startMs = performance.now();
         const reservation = await this.#announce(key, signal);
         if (reservation !== undefined) return reservation;
+        longestMs = Math.max(longestMs, Math.ceil(performance.now() - startMs));
       }
     } catch (error) {
       this.#own.delete(key);

@@ -7,6 +7,8 @@ import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { artifactTitle, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
 import { namesNotListed } from "../names.ts";
+import { contentTypeOf } from "../objects/content-type.ts";
+import { isOfSave } from "../objects/saves.ts";
 import { artifactKey, artifactLevels } from "../scope.ts";
 import type {
   ArtifactFacts,
@@ -28,7 +30,7 @@ import {
 } from "./failures.ts";
 import { prefixOf } from "./keys.ts";
 import { S3Marks } from "./marks.ts";
-import { contentTypeOf, encodeMetadata, isOfSave } from "./metadata.ts";
+import { encodeMetadata } from "./metadata.ts";
 import { type Bucket, factsOf, headObject, openObject } from "./objects.ts";
 import { keepsConditions } from "./probe.ts";
 import { Reservations } from "./reservations.ts";
@@ -138,7 +140,7 @@ class S3Store implements ArtifactStore {
     const doing = `${artifactTitle(key, version)} could not be deleted`;
     return guardedRequest(doing, signal, async () => {
       const head = await headObject(this.#bucket, Key, signal);
-      if (head === undefined || !isOfSave(head, etag)) return false;
+      if (head === undefined || !isOfSave(head.Metadata, etag)) return false;
       const { bucket: Bucket } = this.#config;
       const condition = this.#isConditional === false ? {} : { IfMatch: head.ETag };
       const remove = new DeleteObjectCommand({ Bucket, Key, ...condition });
@@ -246,7 +248,7 @@ class S3Store implements ArtifactStore {
         if (isConflict(error)) continue;
         if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
         const head = await headObject(this.#bucket, facts.Key, signal);
-        if (head !== undefined) return isOfSave(head, etag);
+        if (head !== undefined) return isOfSave(head.Metadata, etag);
       }
     }
     return false;
@@ -266,6 +268,6 @@ class S3Store implements ArtifactStore {
     if (!isTaken) await put(facts);
     const head = await headObject(this.#bucket, facts.Key, signal);
     await reservation.release(signal);
-    return head !== undefined && isOfSave(head, etag);
+    return head !== undefined && isOfSave(head.Metadata, etag);
   }
 }

@@ -2,7 +2,6 @@
  * Uploads one object, mostly under a key that must be free: small ones at once, others in parts.
  * Each request has a buffer as its body, so that the SDK can repeat it.
  */
-import { pipeline } from "node:stream/promises";
 import { crc32 } from "node:zlib";
 import {
   AbortMultipartUploadCommand,
@@ -14,13 +13,16 @@ import {
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { exactly } from "../content.ts";
+import { readWhole, sendInParts } from "../objects/parts.ts";
 import type { ArtifactKey } from "../scope.ts";
 import type { ArtifactSource } from "../store.ts";
 
 /** Bytes of a part, at least: Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
 const minPartBytes = 5 * 1024 * 1024;
 const maxParts = 10_000;
+
+/** Parts of an upload that are sent at once: a distant server answers each after a while. */
+const partsAtOnce = 3;
 
 /** Milliseconds to abort an upload that failed. */
 const abortTimeoutMs = 10_000;
@@ -53,19 +55,7 @@ export async function createUploader(
 ): Promise<(facts: ObjectFacts) => Promise<void>> {
   const { client, source, key, isConditional } = upload;
   if (source.sizeBytes > minPartBytes) return (facts) => uploadParts(upload, facts, signal);
-  const content = Buffer.alloc(source.sizeBytes);
-  let filled = 0;
-  await pipeline(
-    source.open(),
-    exactly(source.sizeBytes, key),
-    async (chunks: AsyncIterable<Uint8Array>) => {
-      for await (const chunk of chunks) {
-        content.set(chunk, filled);
-        filled += chunk.byteLength;
-      }
-    },
-    { signal },
-  );
+  const content = await readWhole(source, key, signal);
   return async (facts) => {
     const put = new PutObjectCommand({
       ...facts,
@@ -86,26 +76,18 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
   const { Bucket, Key } = facts;
   const target = { Bucket, Key, UploadId };
   const parts: CompletedPart[] = [];
-  let checksum = 0;
-  const send = async (Body: Buffer): Promise<void> => {
-    const PartNumber = parts.length + 1;
-    const part = new UploadPartCommand({
-      ...target,
-      PartNumber,
-      Body,
-      ...(isVerified && { ChecksumAlgorithm: "CRC32" }),
-    });
-    const { ETag, ChecksumCRC32 } = await client.send(part, { abortSignal: signal });
-    parts.push({ PartNumber, ETag, ...(ChecksumCRC32 !== undefined && { ChecksumCRC32 }) });
+  let [started, checksum] = [0, 0];
+  const send = async (Body: Buffer, abortSignal: AbortSignal): Promise<void> => {
+    const PartNumber = ++started;
     checksum = crc32(Body, checksum);
+    const own = isVerified && { ChecksumCRC32: encodeCrc32(crc32(Body)) };
+    const part = new UploadPartCommand({ ...target, PartNumber, Body, ...own });
+    const { ETag } = await client.send(part, { abortSignal });
+    parts[PartNumber - 1] = { PartNumber, ETag, ...own };
   };
+  const cut = { partBytes: partBytesOf(source.sizeBytes), partsAtOnce };
   try {
-    await pipeline(
-      source.open(),
-      exactly(source.sizeBytes, key),
-      (chunks: AsyncIterable<Uint8Array>) => inParts(chunks, partBytesOf(source.sizeBytes), send),
-      { signal },
-    );
+    await sendInParts(source, key, cut, send, signal);
     const complete = new CompleteMultipartUploadCommand({
       ...target,
       MultipartUpload: { Parts: parts },
@@ -117,28 +99,6 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
     await abort(client, target);
     throw error;
   }
-}
-
-/** Calls `send` with one buffer after the other, which is the same one each time. */
-async function inParts(
-  chunks: AsyncIterable<Uint8Array>,
-  partBytes: number,
-  send: (part: Buffer) => Promise<void>,
-): Promise<void> {
-  const part = Buffer.alloc(partBytes);
-  let filled = 0;
-  for await (const chunk of chunks) {
-    for (let taken = 0; taken < chunk.byteLength;) {
-      const piece = chunk.subarray(taken, taken + partBytes - filled);
-      part.set(piece, filled);
-      filled += piece.byteLength;
-      taken += piece.byteLength;
-      if (filled < partBytes) continue;
-      await send(part);
-      filled = 0;
-    }
-  }
-  if (filled > 0) await send(part.subarray(0, filled));
 }
 
 function partBytesOf(sizeBytes: number): number {

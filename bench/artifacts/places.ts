@@ -1,0 +1,102 @@
+/**
+ * The artifact stores of the benchmark, each beside the bare means to move the same bytes.
+ */
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, open, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  PutObjectCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
+import { type StoreConfig, openStore } from "../../worker/artifacts/open.ts";
+import type { ArtifactStore } from "../../worker/artifacts/store.ts";
+import { readConfig } from "../../worker/config/config.ts";
+import { startFake } from "./server.ts";
+
+/** Moves files to names and back without the worker's code. */
+export interface Bare {
+  put(path: string, name: string): Promise<void>;
+  get(name: string, path: string): Promise<void>;
+  remove(name: string): Promise<void>;
+}
+
+/** A store of the benchmark. */
+export interface Place {
+  readonly name: string;
+  readonly config: StoreConfig;
+  readonly store: ArtifactStore;
+  readonly bare: Bare;
+}
+
+/** Opens all stores, with their servers. The stack owns them. */
+export async function openPlaces(
+  base: string,
+  stack: AsyncDisposableStack,
+): Promise<readonly Place[]> {
+  return [await openFiles(base, stack), await openS3(stack)];
+}
+
+async function openFiles(base: string, stack: AsyncDisposableStack): Promise<Place> {
+  const [artifacts, bare] = [join(base, "store"), join(base, "bare")];
+  await mkdir(bare);
+  const config = { kind: "filesystem", basePath: artifacts } as const;
+  const store = stack.use(await openStore(config));
+  return { name: "filesystem", config, store, bare: bareFiles(bare) };
+}
+
+function bareFiles(directory: string): Bare {
+  return {
+    async put(path, name) {
+      const target = join(directory, name);
+      await copyFile(path, target);
+      await using file = await open(target);
+      await file.sync();
+    },
+    get: (name, path) => copyFile(join(directory, name), path),
+    remove: (name) => rm(join(directory, name)),
+  };
+}
+
+async function openS3(stack: AsyncDisposableStack): Promise<Place> {
+  const environment = stack.use(await startFake("fake-s3")).variables;
+  const config = storeOf(environment);
+  const store = stack.use(await openStore(config));
+  return { name: "S3", config, store, bare: bareS3(environment, stack) };
+}
+
+/** The SDK with its defaults. */
+function bareS3(environment: Readonly<Record<string, string>>, stack: AsyncDisposableStack): Bare {
+  const client = stack.adopt(
+    new S3Client({
+      region: environment["AWS_REGION"] ?? "",
+      endpoint: environment["ARTIFACT_S3_ENDPOINT"] ?? "",
+      forcePathStyle: true,
+    }),
+    (open) => open.destroy(),
+  );
+  const Bucket = environment["ARTIFACT_S3_BUCKET"] ?? "";
+  return {
+    async put(path, Key) {
+      const { size: ContentLength } = await stat(path);
+      const Body = createReadStream(path);
+      await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength }));
+    },
+    async get(Key, path) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+      await pipeline(Body as Readable, createWriteStream(path));
+    },
+    async remove(Key) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key }));
+    },
+  };
+}
+
+/** The store that a worker with this environment opens. */
+function storeOf(environment: Readonly<Record<string, string>>): StoreConfig {
+  const required = { SAM_NAMESPACE: "bench", DEV_BROKER_HOST: "127.0.0.1" };
+  return readConfig({ ...environment, ...required }).artifacts.store;
+}

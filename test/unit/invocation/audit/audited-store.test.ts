@@ -1,0 +1,124 @@
+/**
+ * The store of a call under a required audit log whose disk fills up: nothing passes unrecorded.
+ */
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
+import { StoreError } from "../../../../worker/artifacts/store.ts";
+import { type CallStore, auditedStore } from "../../../../worker/invocation/audit/audited-store.ts";
+import { CallAudit } from "../../../../worker/invocation/audit/call-audit.ts";
+import { systemClock } from "../../../../worker/support/clock.ts";
+import { openAuditLog } from "../../../../worker/telemetry/audit/open.ts";
+import { patience } from "../../../support/patience.ts";
+import { ownFileSystem } from "../../../support/sandboxes/own-file-system.ts";
+import { auditLinesOf } from "../../../support/workers/audit-lines.ts";
+import { keptLog } from "../../../support/workers/kept-log.ts";
+import {
+  csv,
+  never,
+  readText,
+  scope,
+  sourceOf,
+  temporaryDirectory,
+} from "../../artifacts/fixtures.ts";
+
+/** A store of one call, and the disk of its audit log. */
+async function newCall(wrap: (store: CallStore) => CallStore = (store) => store) {
+  const store = createFilesystemStore({ basePath: await temporaryDirectory() });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const disk = await ownFileSystem("8k");
+  const [path, other] = [join(disk, "audit.log"), join(disk, "other")];
+  const parts = { workerId: "w", clock: systemClock, log: keptLog() };
+  const target = { kind: "file", path } as const;
+  const audit = await openAuditLog({ target, isRequired: true }, parts);
+  onTestFinished(() => audit[Symbol.asyncDispose]());
+  const delivery = { topic: "ns/a2a/v1/sam_remote_tool/invoke/echo" };
+  const call = CallAudit.of({ audit, namespace: "ns", clock: systemClock }, delivery, "key=");
+  return {
+    store,
+    audited: auditedStore(wrap(store), call),
+    fill: () => writeFile(other, "x".repeat(8192)).catch(() => undefined),
+    free: async () => {
+      await rm(other);
+      await vi.waitFor(() => expect(audit.notReadyReasons).toEqual([]), patience);
+    },
+    lines: async () =>
+      auditLinesOf(await readFile(path, "utf8")).map(({ event, artifact, version, outcome }) =>
+        [event, artifact, version, outcome].join(" "),
+      ),
+  };
+}
+
+describe("while the audit log cannot be written", () => {
+  test("an artifact does not reach a tool", { tags: "promise-R9" }, async () => {
+    const { store, audited, fill, free, lines } = await newCall();
+    await store.save(scope, "in.csv", sourceOf("content"), csv, never);
+    await fill();
+    const opening = audited.open(scope, { filename: "in.csv", version: undefined }, never);
+    await expect(opening).rejects.toThrow(
+      new StoreError("unavailable", "The worker's audit log cannot be written."),
+    );
+    await free();
+    const opened = await audited.open(scope, { filename: "in.csv", version: 0 }, never);
+    expect(await text(opened.body)).toBe("content");
+    // The refused read has its line once there is room.
+    expect(await lines()).toEqual(["artifact.read in.csv 0 ok", "artifact.read in.csv 0 ok"]);
+  });
+
+  test("an output is not saved, or is deleted again", { tags: "promise-R9" }, async () => {
+    const { store, audited, fill, free, lines } = await newCall();
+    await fill();
+    const saving = audited.save(scope, "out.csv", sourceOf("content"), csv, never);
+    await expect(saving).rejects.toThrow(StoreError);
+    expect(await store.versions(scope, "out.csv", never)).toEqual([]);
+    await free();
+    await audited.save(scope, "out.csv", sourceOf("again"), csv, never);
+    expect(await readText(store, "out.csv", 0)).toBe("again");
+    expect(await lines()).toEqual([
+      "artifact.write out.csv 0 ok",
+      "artifact.delete out.csv 0 ok",
+      "artifact.write out.csv 0 ok",
+    ]);
+  });
+});
+
+describe("an access has another line", () => {
+  /** Content that has no end of its own. */
+  async function openEndless(signal: AbortSignal) {
+    const body = new PassThrough();
+    const facts = { version: 4, sizeBytes: 9, metadata: csv, etag: "1" };
+    const open = () => Promise.resolve({ ...facts, body });
+    const { audited, lines } = await newCall((store) => ({ ...store, open }));
+    const opening = audited.open(scope, { filename: "in.csv", version: undefined }, signal);
+    return { body, opening, lines };
+  }
+
+  test("when its content breaks off, also while the first is written", async () => {
+    const { body, opening, lines } = await openEndless(never);
+    body.destroy(new Error("cut"));
+    await expect(text((await opening).body)).rejects.toThrow("cut");
+    await vi.waitFor(async () => {
+      expect(await lines()).toEqual([
+        "artifact.read in.csv 4 ok",
+        "artifact.read in.csv 4 ARTIFACT_ERROR",
+      ]);
+    }, patience);
+  });
+
+  test("that says so when the call is stopped", async () => {
+    const stopping = new AbortController();
+    const { body, opening, lines } = await openEndless(stopping.signal);
+    await opening;
+    stopping.abort(new Error("stopped"));
+    body.destroy(new Error("stopped"));
+    await vi.waitFor(async () => {
+      expect(await lines()).toEqual([
+        "artifact.read in.csv 4 ok",
+        "artifact.read in.csv 4 cancelled",
+      ]);
+    }, patience);
+  });
+});

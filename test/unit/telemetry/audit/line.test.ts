@@ -1,0 +1,55 @@
+/**
+ * Lines of the audit log: whole, short, and in no caller's power.
+ */
+import { createHash } from "node:crypto";
+import { describe, expect } from "vitest";
+import { fc, test } from "@fast-check/vitest";
+import { auditFields } from "../../../../worker/telemetry/audit/event.ts";
+import { encodeLine, maxLineBytes } from "../../../../worker/telemetry/audit/line.ts";
+
+const own = { audit: 1, time: "2026-03-04T05:06:07.089Z", worker: "w" };
+const names = ["request", "task", "agent", "user", "session", "artifact"] as const;
+
+const anyText = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 1_000 }),
+  fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)), maxLength: 1_000 }),
+  fc
+    .constantFrom("\n", "\u202e", "\u{e0001}", '"', "\ud800", "€")
+    .map((text) => text.repeat(1_000)),
+);
+
+describe("a line", { tags: "promise-R10" }, () => {
+  test.prop([fc.record(Object.fromEntries(names.map((name) => [name, anyText])))])(
+    "is one line of JSON in printable characters, which an append writes whole",
+    (texts) => {
+      const line = encodeLine({ ...own, event: "call.end", tool: "t".repeat(100), ...texts });
+      expect(line.byteLength).toBeLessThanOrEqual(maxLineBytes);
+      const text = line.toString();
+      expect(text.endsWith("}\n")).toBe(true);
+      expect(text.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      const read = JSON.parse(text) as Record<string, unknown>;
+      expect(Object.keys(read)).toEqual(Object.keys(auditFields).filter((field) => field in read));
+      for (const name of names) {
+        if (Buffer.byteLength(JSON.stringify(texts[name])) <= 80) {
+          expect(read[name]).toBe(texts[name]);
+        }
+      }
+    },
+  );
+});
+
+test("a long name keeps its beginning, and a digest that tells it from others", () => {
+  const long = "a".repeat(1_000);
+  const { user } = JSON.parse(encodeLine({ ...own, event: "call.end", user: long }).toString()) as {
+    user: string;
+  };
+  const digest = createHash("sha256").update(long).digest("hex").slice(0, 16);
+  expect(user).toMatch(new RegExp(`^a{400,}…sha256:${digest}$`));
+});
+
+test("fields without a value are left out, and the schema's version comes first", () => {
+  const line = encodeLine({ ...own, event: "call.end", started: false, user: undefined });
+  expect(line.toString()).toBe(
+    `{"audit":1,"time":"${own.time}","event":"call.end","worker":"w","started":false}\n`,
+  );
+});

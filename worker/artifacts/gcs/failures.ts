@@ -1,0 +1,89 @@
+/**
+ * Failures of requests, and their public reasons.
+ */
+import { guarded } from "../failures.ts";
+import { reasonOfRequest, reasons } from "../objects/reasons.ts";
+
+/** A request that failed. It keeps nothing of what was sent. */
+export class GcsError extends Error {
+  /** HTTP status of the answer, if there was one. */
+  readonly status: number | undefined;
+  /** Of an error of Node's or the network's, or a code of this file. */
+  readonly code: string | undefined;
+
+  constructor(message: string, status: number | undefined, code: string | undefined) {
+    super(message);
+    this.name = "GcsError";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Codes of failures that no server answers. */
+export const failureCodes = {
+  silent: "TIMEOUT",
+  noCredentials: "NO_CREDENTIALS",
+  skewedClock: "SKEWED_CLOCK",
+  damaged: "DAMAGED",
+} as const;
+
+const reasonsByCode: ReadonlyMap<string | undefined, string> = new Map([
+  [failureCodes.silent, reasons.silent],
+  [failureCodes.noCredentials, reasons.noCredentials],
+  [failureCodes.skewedClock, reasons.skewedClock],
+  [failureCodes.damaged, reasons.damaged],
+]);
+
+/** Why a request failed, for callers. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof GcsError)) return reasonOfRequest(undefined, undefined);
+  const known = reasonsByCode.get(error.code);
+  if (known !== undefined) return known;
+  if (error.status === 404) return reasons.noBucket;
+  if (error.status === 413) return reasons.tooLarge;
+  if (error.status === 400 && /checksum|crc32c|hash/i.test(error.message)) return reasons.damaged;
+  return reasonOfRequest(error.status, error.code);
+}
+
+/** `guarded`, with these reasons. */
+export function guardedRequest<T>(
+  doing: string,
+  signal: AbortSignal,
+  operation: () => Promise<T>,
+): Promise<T> {
+  return guarded(doing, signal, operation, reasonOf);
+}
+
+/** Undefined where the object is not there. */
+export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await request();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the object is not there, though its bucket is. */
+export function isMissing(error: unknown): boolean {
+  if (!(error instanceof GcsError) || error.status !== 404) return false;
+  return !error.message.startsWith("The specified bucket does not exist");
+}
+
+/** Whether a condition of the request did not hold. */
+export function isConditionFailed(error: unknown): boolean {
+  return error instanceof GcsError && error.status === 412;
+}
+
+/** Whether the same request may succeed in a moment. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof GcsError)) return false;
+  const { status, code } = error;
+  if (status !== undefined) return [408, 429, 500, 502, 503, 504].includes(status);
+  return code === failureCodes.silent || reasonOf(error) === reasons.away;
+}
+
+/** Whether a server has lost an upload that it began, as it has one that was completed. */
+export function isUploadGone(error: unknown): boolean {
+  return error instanceof GcsError && (error.status === 410 || isMissing(error));
+}

@@ -1,0 +1,175 @@
+/**
+ * Uploads one object: small ones at once, others in several requests. The name must be free.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FileMetadata } from "@google-cloud/storage";
+import { backoffDelays } from "../../support/backoff.ts";
+import { readWhole, sendInParts } from "../objects/parts.ts";
+import type { ArtifactKey } from "../scope.ts";
+import type { ArtifactSource } from "../store.ts";
+import { type GcsBucket, type NewObject, generationOf } from "./bucket.ts";
+import { Checksum } from "./checksum.ts";
+import type { GcsRequest, GcsResponse } from "./client.ts";
+import { GcsError, failureCodes, isTransient } from "./failures.ts";
+
+/** Bytes of a request: a multiple of 256 KiB, Cloud Storage, "Resumable uploads". */
+const partBytes = 8 * 1024 * 1024;
+
+/** Failures in a row without a byte that arrived, and the waits after them. */
+const maxFailures = 4;
+const waitsMs = { baseMs: 250, capMs: 4_000, random: () => 0.5 + Math.random() / 2 };
+
+/** Milliseconds to cancel an upload that failed. */
+const cancelTimeoutMs = 10_000;
+
+/** Status of an upload that goes on, and of one that was cancelled. */
+const [incomplete, cancelled] = [308, 499];
+
+/** An upload's bucket and content. */
+export interface Upload {
+  readonly bucket: GcsBucket;
+  readonly source: ArtifactSource;
+  /** For errors. */
+  readonly key: ArtifactKey;
+}
+
+/**
+ * Content whose upload may be repeated under another name: what fits into a request is read once.
+ * Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing.
+ */
+export async function createUploader(
+  upload: Upload,
+  signal: AbortSignal,
+): Promise<(object: NewObject) => Promise<FileMetadata>> {
+  const { bucket, source, key } = upload;
+  if (source.sizeBytes > partBytes) return (object) => uploadParts(upload, object, signal);
+  const content = await readWhole(source, key, signal);
+  const checksum = new Checksum();
+  checksum.update(content);
+  return async (object) => {
+    const stored = await bucket.insert(object, content, checksum.value, signal);
+    return verified(bucket, stored, checksum);
+  };
+}
+
+async function uploadParts(
+  { bucket, source, key }: Upload,
+  object: NewObject,
+  signal: AbortSignal,
+): Promise<FileMetadata> {
+  const url = await bucket.startUpload(object, source.sizeBytes, signal);
+  const session = new UploadSession(bucket, url, source.sizeBytes);
+  try {
+    // The server takes bytes in their order only.
+    const cut = { partBytes, partsAtOnce: 1 };
+    await sendInParts(source, key, cut, (part, ending) => session.send(part, ending), signal);
+  } catch (error) {
+    await session.cancel();
+    throw error;
+  }
+  return verified(bucket, session.stored, session.checksum);
+}
+
+/** An upload that a server has started. */
+class UploadSession {
+  readonly checksum = new Checksum();
+  readonly #bucket: GcsBucket;
+  readonly #url: string;
+  readonly #totalBytes: number;
+  #sentBytes = 0;
+  #stored: FileMetadata | undefined;
+
+  constructor(bucket: GcsBucket, url: string, totalBytes: number) {
+    this.#bucket = bucket;
+    this.#url = url;
+    this.#totalBytes = totalBytes;
+  }
+
+  /** The object, once all is sent. Throws GcsError before. */
+  get stored(): FileMetadata {
+    if (this.#stored !== undefined) return this.#stored;
+    throw new GcsError("the server has not completed the upload", undefined, undefined);
+  }
+
+  /** Sends the next bytes, and again those that did not arrive. */
+  async send(part: Buffer, signal: AbortSignal): Promise<void> {
+    this.checksum.update(part);
+    const waits = backoffDelays(waitsMs);
+    let [arrivedBytes, failures] = [0, 0];
+    while (arrivedBytes < part.byteLength && this.#stored === undefined) {
+      try {
+        const response = await this.#put(part, arrivedBytes, signal);
+        const bytes = this.#take(response);
+        if (bytes <= arrivedBytes)
+          throw new GcsError("it takes none", undefined, failureCodes.silent);
+        [arrivedBytes, failures] = [bytes, 0];
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isTransient(error) || ++failures > maxFailures) throw error;
+        await sleep(waits.next().value, undefined, { signal });
+        const bytes = this.#take(await this.#ask(signal));
+        if (bytes > arrivedBytes) [arrivedBytes, failures] = [bytes, 0];
+      }
+    }
+    this.#sentBytes += part.byteLength;
+  }
+
+  /** Also after the abort of the caller's signal. What it cannot cancel, the server forgets. */
+  async cancel(): Promise<void> {
+    const signal = AbortSignal.timeout(cancelTimeoutMs);
+    const cancel = { method: "DELETE", url: this.#url, accepts: [cancelled] } as const;
+    await this.#bucket.client.request(cancel, signal).catch(() => undefined);
+  }
+
+  /** Bytes of the present part that have arrived; all of them once the object is stored. */
+  #take({ status, headers, data }: GcsResponse<FileMetadata>): number {
+    if (status === incomplete) return endOf(headers) - this.#sentBytes;
+    this.#stored = data;
+    return Infinity;
+  }
+
+  #put(part: Buffer, from: number, signal: AbortSignal): Promise<GcsResponse<FileMetadata>> {
+    const first = this.#sentBytes + from;
+    const end = this.#sentBytes + part.byteLength;
+    const isLast = end === this.#totalBytes;
+    const headers = {
+      "content-range": `bytes ${first}-${end - 1}/${this.#totalBytes}`,
+      ...(isLast && { "x-goog-hash": `crc32c=${this.checksum.value}` }),
+    };
+    // What has arrived of it is asked for before it is sent again.
+    return this.#request({ headers, body: part.subarray(from), isRepeated: false }, signal);
+  }
+
+  /** Asks how much has arrived. */
+  #ask(signal: AbortSignal): Promise<GcsResponse<FileMetadata>> {
+    const headers = { "content-range": `bytes */${this.#totalBytes}` };
+    return this.#request({ headers, body: Buffer.alloc(0) }, signal);
+  }
+
+  #request(
+    request: Pick<GcsRequest, "headers" | "body" | "isRepeated">,
+    signal: AbortSignal,
+  ): Promise<GcsResponse<FileMetadata>> {
+    const put = { method: "PUT", url: this.#url, accepts: [incomplete] } as const;
+    return this.#bucket.client.request({ ...put, ...request }, signal);
+  }
+}
+
+/** Bytes that have arrived by a header `range`, which is absent before the first. */
+function endOf(headers: Headers): number {
+  const [, last] = /^bytes=0-(\d+)$/.exec(headers.get("range") ?? "") ?? [];
+  return last === undefined ? 0 : Number(last) + 1;
+}
+
+/** The stored object. One with other content, which no server should keep, is removed. */
+async function verified(
+  bucket: GcsBucket,
+  stored: FileMetadata,
+  checksum: Checksum,
+): Promise<FileMetadata> {
+  const { name = "", crc32c } = stored;
+  if (crc32c === undefined || crc32c === checksum.value) return stored;
+  const signal = AbortSignal.timeout(cancelTimeoutMs);
+  await bucket.delete(name, signal, generationOf(stored)).catch(() => undefined);
+  throw new GcsError("the stored checksum differs", undefined, failureCodes.damaged);
+}

@@ -1,0 +1,39 @@
+/**
+ * Versions of an artifact, and names of artifacts, by the names of their objects.
+ */
+import { NameList, tooManyNames } from "../names.ts";
+import { tooManyVersions, versionsIn } from "../objects/keys.ts";
+import type { ArtifactLevel } from "../scope.ts";
+import type { GcsBucket } from "./bucket.ts";
+import { levelPrefixOf } from "./keys.ts";
+import { listPages } from "./listing.ts";
+
+const byName = { fields: ["name"], delimiter: "/" } as const;
+
+/** Ascending. Throws StoreError `too-many-versions`, and GcsError. */
+export function listVersions(
+  bucket: GcsBucket,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const listing = { ...byName, bucket, prefix, tooLong: tooManyVersions };
+  return versionsIn(listPages(listing, signal), prefix);
+}
+
+/** The filenames at some levels, sorted. Throws StoreError `too-many-names`, and GcsError. */
+export async function listNames(
+  bucket: GcsBucket,
+  levels: readonly ArtifactLevel[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const list = new NameList();
+  for (const level of levels) {
+    // By its length: a scope may have slashes.
+    const prefix = levelPrefixOf(level);
+    const listing = { ...byName, bucket, prefix, tooLong: tooManyNames };
+    for await (const { prefixes } of listPages(listing, signal)) {
+      for (const deeper of prefixes) list.add(level, deeper.slice(prefix.length, -1));
+    }
+  }
+  return list.sorted();
+}

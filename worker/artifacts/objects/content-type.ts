@@ -1,0 +1,31 @@
+/**
+ * MIME types of objects as headers. One that no header can carry is kept in the metadata.
+ */
+import type { ArtifactMetadata } from "../store.ts";
+
+const ownKey = "str_mime_type";
+
+/** What a header may have as it is. */
+const plainText = /^[\x20-\x7e]+$/;
+
+const unknownMimeType = "application/octet-stream";
+
+/** A MIME type as a header, where it can be one. */
+export function contentTypeOf(mimeType: string): string {
+  return plainText.test(mimeType) ? mimeType : unknownMimeType;
+}
+
+/** Metadata of an object whose header has no room for its MIME type. */
+export function mimeTypeMetadata(mimeType: string): Record<string, string> {
+  return plainText.test(mimeType) ? {} : { [ownKey]: encodeURIComponent(mimeType) };
+}
+
+/** From header and metadata of an object. */
+export function decodeMimeType(
+  contentType: string | undefined,
+  metadata: Readonly<Record<string, unknown>>,
+): ArtifactMetadata {
+  const encoded = metadata[ownKey];
+  const mimeType = typeof encoded === "string" ? decodeURIComponent(encoded) : contentType;
+  return { mimeType: mimeType ?? unknownMimeType };
+}

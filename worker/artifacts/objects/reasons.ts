@@ -1,0 +1,34 @@
+/**
+ * Public reasons of failed requests to an object store. They name no bucket, key, endpoint or
+ * credential.
+ */
+
+/** What went wrong, for callers. */
+export const reasons = {
+  denied: "the artifact store denies access",
+  busy: "the artifact store is busy",
+  away: "the artifact store cannot be reached",
+  silent: "the artifact store does not answer",
+  noBucket: "its bucket does not exist",
+  noCredentials: "the worker has no credentials for the artifact store",
+  skewedClock: "the worker's clock and the artifact store's differ too much",
+  tooLarge: "the artifact store takes no object of this size",
+  damaged: "the content was damaged on its way",
+} as const;
+
+const byStatus: ReadonlyMap<number, string> = new Map([
+  [401, reasons.denied],
+  [403, reasons.denied],
+  [429, reasons.busy],
+  [503, reasons.busy],
+]);
+
+/** The reason of an answer's status, or without an answer that of an error's code. */
+export function reasonOfRequest(status: number | undefined, code: unknown): string {
+  const known = byStatus.get(status ?? 0);
+  if (known !== undefined) return known;
+  if (status !== undefined && status >= 400)
+    return `the artifact store failed with status ${status}`;
+  const isOfSystem = typeof code === "string" && /^E[A-Z]/.test(code);
+  return isOfSystem ? reasons.away : "the artifact store failed";
+}

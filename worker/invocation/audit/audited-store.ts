@@ -1,0 +1,143 @@
+/**
+ * The artifact store of one call, which records each access in the audit log.
+ */
+import {
+  type ArtifactScope,
+  type ArtifactStore,
+  type SavedArtifact,
+  StoreError,
+} from "../../artifacts/store.ts";
+import { AuditError } from "../../telemetry/audit/audit.ts";
+import type { AuditEventName } from "../../telemetry/audit/event.ts";
+import type { CallAudit } from "./call-audit.ts";
+
+/** The part of a store that calls use. */
+export type CallStore = Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
+
+/** Milliseconds for deleting a version that could not be recorded. */
+const takeBackTimeoutMs = 5_000;
+
+/**
+ * Records before content goes to a tool, and before a saved version is reported. Where the log is
+ * required and cannot be written, methods reject with StoreError `unavailable`.
+ */
+export function auditedStore(store: CallStore, audit: CallAudit | undefined): CallStore {
+  if (audit === undefined) return store;
+  const deleteVersion: CallStore["deleteVersion"] = async (scope, filename, saved, signal) => {
+    const access = new Access(audit, "artifact.delete", filename, saved.version);
+    const isDeleted = await access.of(store.deleteVersion(scope, filename, saved, signal), signal);
+    access.record(isDeleted ? ok : { outcome: "ARTIFACT_ERROR", reason: "not-found" });
+    return isDeleted;
+  };
+  return {
+    deleteVersion,
+    async open(scope, reference, signal) {
+      const { filename, version } = reference;
+      const access = new Access(audit, "artifact.read", filename, version);
+      const opened = await access.of(store.open(scope, reference, signal), signal);
+      const { sizeBytes } = opened;
+      // Before any wait: nothing else listens to the body yet.
+      opened.body.once("error", (error) =>
+        access.record({ ...failureOf(error, signal), version: opened.version }),
+      );
+      try {
+        await access.require({ ...ok, version: opened.version, sizeBytes }, signal);
+      } catch (error) {
+        opened.body.destroy();
+        throw error;
+      }
+      return opened;
+    },
+    async save(scope, filename, source, metadata, signal) {
+      const { sizeBytes } = source;
+      const access = new Access(audit, "artifact.write", filename, undefined, sizeBytes);
+      const saving = store.save(scope, filename, source, metadata, signal);
+      const saved = await access.of(saving, signal);
+      try {
+        await access.require({ ...ok, version: saved.version }, signal);
+      } catch (error) {
+        await takeBack(deleteVersion, scope, filename, saved);
+        throw error;
+      }
+      return saved;
+    },
+  };
+}
+
+/** Facts of an access after its end. */
+interface AccessEnd {
+  readonly outcome: "ok" | "ARTIFACT_ERROR" | "cancelled";
+  readonly reason?: string;
+  readonly version?: number;
+  readonly sizeBytes?: number;
+}
+
+const ok: AccessEnd = { outcome: "ok" };
+
+/** One access to an artifact. */
+class Access {
+  readonly #audit: CallAudit;
+  readonly #facts: {
+    readonly event: AuditEventName;
+    readonly artifact: string;
+    readonly version: number | undefined;
+    readonly sizeBytes: number | undefined;
+  };
+  readonly #startMs: number;
+
+  constructor(
+    audit: CallAudit,
+    event: AuditEventName,
+    artifact: string,
+    version: number | undefined,
+    sizeBytes?: number,
+  ) {
+    this.#audit = audit;
+    this.#facts = { event, artifact, version, sizeBytes };
+    this.#startMs = audit.nowMs();
+  }
+
+  /** Waits for the store, and records its failure. */
+  async of<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
+    try {
+      return await result;
+    } catch (error) {
+      this.record(failureOf(error, signal));
+      throw error;
+    }
+  }
+
+  record(end: AccessEnd): void {
+    this.#audit.record(this.#eventOf(end));
+  }
+
+  async require(end: AccessEnd, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#audit.require(this.#eventOf(end), signal);
+    } catch (error) {
+      if (!(error instanceof AuditError)) throw error;
+      throw new StoreError("unavailable", error.message, { cause: error });
+    }
+  }
+
+  #eventOf(end: AccessEnd) {
+    return { ...this.#facts, ...end, durationMs: this.#audit.msSince(this.#startMs) };
+  }
+}
+
+function failureOf(error: unknown, signal: AbortSignal): AccessEnd {
+  if (error instanceof StoreError) return { outcome: "ARTIFACT_ERROR", reason: error.reason };
+  if (signal.aborted) return { outcome: "cancelled" };
+  return { outcome: "ARTIFACT_ERROR", reason: "unavailable" };
+}
+
+/** The line of the deletion waits in memory; it says whether the version is gone. */
+async function takeBack(
+  deleteVersion: CallStore["deleteVersion"],
+  scope: ArtifactScope,
+  filename: string,
+  saved: SavedArtifact,
+): Promise<void> {
+  const signal = AbortSignal.timeout(takeBackTimeoutMs);
+  await deleteVersion(scope, filename, saved, signal).catch(() => undefined);
+}

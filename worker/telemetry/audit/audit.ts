@@ -1,0 +1,27 @@
+/**
+ * The audit log contract: which user's calls ran, and which artifacts they read, saved and deleted.
+ */
+import type { AuditEvent } from "./event.ts";
+
+/** An audit log. Disposing writes the waiting lines within a limit, and reports those left. */
+export interface AuditLog extends AsyncDisposable {
+  /** Records an event. Never fails or waits: a line waits in memory for a log that fails. */
+  record(event: AuditEvent): void;
+  /**
+   * Records an event before it takes effect. Where the log is required, resolves once the line is
+   * written, and rejects with AuditError or the signal's reason; a line in memory stays there.
+   */
+  require(event: AuditEvent, signal: AbortSignal): Promise<void>;
+  /** Why no call may start; empty unless the log is required and cannot be written. */
+  readonly notReadyReasons: readonly string[];
+  /** Why lines wait or are lost while calls run, for the operator. */
+  readonly warnings: readonly string[];
+}
+
+/** The audit log cannot be written. `message` is public; the log of the worker has the cause. */
+export class AuditError extends Error {
+  constructor(cause: unknown) {
+    super("The worker's audit log cannot be written.", { cause });
+    this.name = "AuditError";
+  }
+}
