@@ -14,6 +14,7 @@ import { type Invoker, createInvoker } from "./invocation/invoker.ts";
 import { Ledger } from "./invocation/claims/ledger.ts";
 import { FreeDisk } from "./invocation/steps/capacity.ts";
 import { type ResolveParts, resolveProfile } from "./invocation/steps/resolve.ts";
+import { Transfers } from "./invocation/steps/transfers.ts";
 import { TopicTools } from "./invocation/read-request.ts";
 import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { openStarts } from "./pool/open.ts";
@@ -58,6 +59,8 @@ export function wireInvoker(
     starts,
     store,
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
+    artifactLimits: config.artifacts.limits,
+    transfers: new Transfers(),
     times: {
       defaultSeconds: config.defaultTimeoutSeconds,
       maxSeconds: maxCallSeconds(config.broker),

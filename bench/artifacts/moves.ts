@@ -6,6 +6,7 @@ import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ArtifactStore, SavedArtifact } from "../../worker/artifacts/store.ts";
 import { saveOutputs } from "../../worker/invocation/steps/collect.ts";
+import { Transfers } from "../../worker/invocation/steps/transfers.ts";
 import { stageArtifacts } from "../../worker/invocation/steps/stage.ts";
 import type { Invocation } from "../../worker/protocol/invocation.ts";
 import { systemClock } from "../../worker/support/clock.ts";
@@ -25,6 +26,8 @@ export const sizes = [
 const minRounds = 3;
 
 const never = new AbortController().signal;
+
+const transfers = new Transfers();
 
 /** The scope of all artifacts here. */
 export const scope = { root: "bench", userId: "user", sessionId: "session" };
@@ -126,7 +129,9 @@ function row(run: Row["run"]): Row {
 export async function stage(store: ArtifactStore, filename: string): Promise<Timing> {
   await using workDir = await newWorkDir();
   const invocation = invocationOf(filename);
-  const origin = { store, scope, maxBytes: Number.MAX_SAFE_INTEGER };
+  const unlimited = Number.MAX_SAFE_INTEGER;
+  const limits = { maxBytes: unlimited, callMaxBytes: unlimited };
+  const origin = { store, scope, limits, diskBytes: unlimited, transfers };
   return await timed(async () => {
     await stageArtifacts(invocation, workDir, origin, never);
     return undefined;
@@ -155,7 +160,11 @@ export async function collect(
   const collection = {
     store: recording,
     scope,
-    limits: { fileSizeBytes: sizeBytes },
+    transfers,
+    limits: {
+      ...{ maxBytes: sizeBytes, callMaxBytes: sizeBytes, maxOutputs: 1 },
+      ...{ fileSizeBytes: sizeBytes, diskBytes: sizeBytes },
+    },
     clock: systemClock,
     log: createLogger("warn", process.stderr.fd),
   };

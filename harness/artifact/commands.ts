@@ -31,12 +31,14 @@ function addPut(artifact: Command, context: Context, finish: (exitCode: number) 
     .description("Save a file as a new version, and print NAME@VERSION.")
     .argument("<file>", "a regular file, or - for standard input", parseNonEmpty)
     .option("--name <name>", "name of the artifact (default: the file's)", parseNonEmpty)
-    .option("--mime-type <type>", "its type (default: by the name's extension)", parseNonEmpty);
+    .option("--mime-type <type>", "its type (default: by the name's extension)", parseNonEmpty)
+    .option("--description <text>", "what agents are told of it", parseNonEmpty)
+    .option("--no-metadata", "leave out NAME.metadata.json, in which agents keep such facts");
   addCaller(command, context)
     .addHelpText(
       "after",
       help(
-        "harness artifact put report.csv --session web-1",
+        "harness artifact put report.csv --session web-1 --description 'Sales in May'",
         "tar c results | harness artifact put - --name results.tar",
       ),
     )
@@ -85,9 +87,10 @@ function addList(artifact: Command, context: Context, finish: (exitCode: number)
   const command = artifact
     .command("list")
     .description("Print each artifact of a session and of its user as NAME@VERSION, the latest.");
+  command.option("--all", "with the metadata of agents, NAME.metadata.json");
   addCaller(addLong(command), context)
     .addHelpText("after", help("harness artifact list --session web-1 --long"))
-    .action(async (options: ListOptions) => {
+    .action(async (options: ListOptions & { readonly all?: boolean }) => {
       checkNamespace(options.namespace);
       const { listArtifacts } = await import("./list.ts");
       finish(await listArtifacts(options, context));

@@ -7,6 +7,7 @@ import { StoreError } from "../../worker/artifacts/store.ts";
 import type { CallArtifacts } from "../artifacts.ts";
 import { type Context, exit } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
+import { isCompanion } from "./companion.ts";
 import { type ArtifactOptions, openArtifacts, usable } from "./options.ts";
 
 /** Requests to the store at once. */
@@ -26,12 +27,19 @@ interface Row {
   readonly size_bytes?: number;
 }
 
-/** Prints each artifact with its latest version. Rejects with UsageError or StoreError. */
-export async function listArtifacts(options: ListOptions, context: Context): Promise<number> {
+/**
+ * Prints each artifact with its latest version, without companions unless `all`. Rejects with
+ * UsageError or StoreError.
+ */
+export async function listArtifacts(
+  options: ListOptions & { readonly all?: boolean },
+  context: Context,
+): Promise<number> {
   const { signal } = context;
   await using artifacts = await openArtifacts(options, "read", context);
   const { store, scope } = artifacts;
-  const names = await store.names(scope, signal);
+  const isListed = (name: string): boolean => options.all === true || !isCompanion(name);
+  const names = (await store.names(scope, signal)).filter(isListed);
   const latest = async (filename: string): Promise<Row | undefined> => {
     const version = (await store.versions(scope, filename, signal)).at(-1);
     // It was deleted, or others have put something else below its name.

@@ -13,6 +13,7 @@ import type { ArtifactSource, SavedArtifact } from "../../worker/artifacts/store
 import { type Context, UsageError, exit } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
 import { abortable } from "./abortable.ts";
+import { companionOf, isCompanion, saveCompanion } from "./companion.ts";
 import { type ArtifactOptions, openArtifacts, usable } from "./options.ts";
 import { Progress } from "./progress.ts";
 
@@ -22,6 +23,10 @@ export interface PutOptions extends ArtifactOptions {
   readonly name?: string;
   /** By the filename's extension by default. */
   readonly mimeType?: string;
+  /** For agents, in the metadata. */
+  readonly description?: string;
+  /** Whether metadata are saved, as agents save them. */
+  readonly metadata: boolean;
 }
 
 /** Bytes that are read at a time. */
@@ -36,21 +41,38 @@ export async function putArtifact(
   options: PutOptions,
   context: Context,
 ): Promise<number> {
-  const { signal, out } = context;
+  const { signal, out, clock } = context;
+  const { description, metadata } = options;
   const isInput = path === standardInput;
   if (isInput && options.name === undefined) throw new UsageError("standard input needs --name");
+  if (description !== undefined && !metadata)
+    throw new UsageError("--description is part of the metadata, which --no-metadata leaves out");
   await using stack = new AsyncDisposableStack();
   const given = isInput ? undefined : stack.use(await openContent(path));
-  const { store, scope } = stack.use(await openArtifacts(options, "write", context));
+  const artifacts = stack.use(await openArtifacts(options, "write", context));
+  const { store, scope } = artifacts;
   const filename = usable(() => filenameOf(artifactKey(scope, options.name ?? basename(path))));
+  const hasCompanion = metadata && !isCompanion(filename);
+  const companion = hasCompanion ? usable(() => companionOf(artifacts, filename)) : undefined;
   const content = given ?? stack.use(await spool(context));
   const mimeType = options.mimeType ?? guessMimeType(filename);
-  const { version, sizeBytes } = await followed(content, context, (source) =>
+  const saved = await followed(content, context, (source) =>
     store.save(scope, filename, source, { mimeType }, signal),
   );
+  const { version, sizeBytes } = saved;
+  if (companion !== undefined) {
+    const described = { filename, mimeType, description, saved, savedAtMs: clock.nowMs() };
+    const paired = await saveCompanion(artifacts, companion, described, signal);
+    if (paired !== version) warnOfGap(`${filename}@${version}`, `${companion}@${paired}`, context);
+  }
   const facts = { filename, version, mime_type: mimeType, size_bytes: sizeBytes };
   out.line(printable(options.json ? JSON.stringify(facts) : `${filename}@${version}`));
   return exit.success;
+}
+
+function warnOfGap(content: string, companion: string, { err }: Context): void {
+  const why = "agents look for its metadata in the version of the same number";
+  err.line(printable(`warning: the metadata of ${content} are ${companion}: ${why}`));
 }
 
 /** An open regular file. */

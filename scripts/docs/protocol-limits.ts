@@ -2,7 +2,6 @@
  * The limits of messages and results, for docs/protocol.md.
  */
 import { maxNameBytes } from "../../worker/artifacts/scope.ts";
-import { maxOutputFiles } from "../../worker/invocation/steps/collect.ts";
 import { maxErrorLength, maxStderrLength } from "../../worker/invocation/steps/result.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
 import { maxMessageBytes, maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
@@ -46,8 +45,13 @@ export const protocolLimits: readonly (readonly [string, string, string])[] = [
   ["filename of an artifact", `${maxNameBytes} bytes`, "`ARTIFACT_ERROR`"],
   ["result of a tool", `${thousands(maxMessageBytes)} bytes`, "`RESOURCE_EXHAUSTED`"],
   [
+    "input artifacts",
+    "`ARTIFACT_MAX_BYTES` each, `ARTIFACT_CALL_MAX_BYTES` together",
+    "`ARTIFACT_ERROR`",
+  ],
+  [
     "output artifacts",
-    `${maxOutputFiles}; each as large as the profile's largest file, together four times that`,
+    "`ARTIFACT_MAX_OUTPUTS`; the same sizes, and each as large as the profile's largest file, together its disk",
     "`ARTIFACT_ERROR`",
   ],
   [

@@ -13,6 +13,12 @@ const bucketName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/);
 const storageClass = z.string().regex(/^[A-Z][A-Z_]*$/);
 const regionName = z.string().regex(/^[a-z0-9-]{1,64}$/);
 
+/** 8 PiB: byte counts stay exact numbers. */
+const maxBytes = 2 ** 53 - 1;
+const bytes = wholeNumber(1, maxBytes);
+/** The worker opens each output of a call before it saves the first. */
+const maxOutputs = 1_000;
+
 /** In the order of the documentation. */
 export const artifactVariables = {
   ARTIFACT_SERVICE_TYPE: withDefault(
@@ -119,6 +125,24 @@ export const artifactVariables = {
     text.min(1),
     "a name",
     "The scope's name with `ARTIFACT_SCOPE=custom`, required then.",
+  ),
+  ARTIFACT_MAX_BYTES: withDefault(
+    bytes,
+    "bytes, 1 or more",
+    String(5 * 1024 ** 3),
+    "Largest input or output artifact of a call. An output is also bounded by its profile's largest file.",
+  ),
+  ARTIFACT_CALL_MAX_BYTES: withDefault(
+    bytes,
+    "bytes, 1 or more",
+    String(10 * 1024 ** 3),
+    "All inputs of a call together, and all its outputs together. Outputs are also bounded by their profile's disk.",
+  ),
+  ARTIFACT_MAX_OUTPUTS: withDefault(
+    wholeNumber(1, maxOutputs),
+    `a whole number, 1 to ${maxOutputs}`,
+    "100",
+    "Output artifacts of a call.",
   ),
 };
 

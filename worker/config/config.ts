@@ -9,6 +9,7 @@ import { auditConfig, auditProblems } from "./audit-config.ts";
 import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
+import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
@@ -77,12 +78,13 @@ export interface SandboxConfig {
   readonly minFreeDiskBytes: number;
 }
 
-/** Where artifacts are. */
+/** Where artifacts are, and how much a call may move. */
 export interface ArtifactConfig {
   readonly store: StoreConfig;
   /** In front of the store; undefined without one. */
   readonly cache: CacheConfig | undefined;
   readonly scope: ScopeConfig;
+  readonly limits: ArtifactLimits;
 }
 
 /**
@@ -211,6 +213,11 @@ function toConfig(values: z.infer<typeof variables>): Config {
       store: storeConfig(values),
       cache: cacheConfig(values),
       scope: scopeConfig(values),
+      limits: {
+        maxBytes: values.ARTIFACT_MAX_BYTES,
+        callMaxBytes: values.ARTIFACT_CALL_MAX_BYTES,
+        maxOutputs: values.ARTIFACT_MAX_OUTPUTS,
+      },
     },
     audit: auditConfig(values),
     healthPort: values.HEALTH_PORT,

@@ -22,7 +22,8 @@ import { type CallStore, auditedStore } from "./audit/audited-store.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
 import { type Claimed, NotStartedError } from "./claims/claims.ts";
-import { type CheckedOutput, Outputs, checkOutputs, saveOutputs } from "./steps/collect.ts";
+import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
+import { Outputs, saveOutputs } from "./steps/collect.ts";
 import { CallRecord } from "./call-record.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
@@ -31,12 +32,15 @@ import { logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
+import type { ArtifactLimits, Transfers } from "./steps/transfers.ts";
 
 /** Dependencies of the invoker; `app.ts` wires them. */
 export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
   readonly store: CallStore;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
+  readonly artifactLimits: ArtifactLimits;
+  readonly transfers: Transfers;
 }
 
 /** Context of a running call. */
@@ -149,11 +153,12 @@ async function run(
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);
+  const { store, clock, artifactLimits, transfers } = parts;
   // Opens the files while the result is read.
-  await using outputs = new Outputs(workDir);
+  await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
-  const { store, clock } = parts;
-  const collection = { store, scope, limits: profile.limits, clock, log };
+  const limits = { ...artifactLimits, ...profile.limits };
+  const collection = { store, scope, limits, transfers, clock, log };
   const checked = checkOutputs(await outputs.left(), result.outputs, collection);
   requireAnswerable(invocation.id, result.value, checked, record);
   const createdArtifacts = await saveOutputs(checked, collection, signal);
@@ -199,15 +204,15 @@ interface Staging {
 
 /** Loads the inputs within the tool's time limit, so that a hanging store frees the slot. */
 async function stage(
-  { store, clock, disk, minFreeDiskBytes }: InvokerParts,
+  { store, clock, disk, minFreeDiskBytes, artifactLimits: limits, transfers }: InvokerParts,
   { invocation, workDir, scope, times }: Staging,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   if (invocation.preloaded.size + invocation.references.size === 0) return new Map();
   const over = AbortSignal.timeout(Math.max(0, remainingLimitMs(times, clock.nowMs())));
-  const maxBytes = (await disk.bytes()) - minFreeDiskBytes;
+  const diskBytes = (await disk.bytes()) - minFreeDiskBytes;
   try {
-    const origin = { store, scope, maxBytes };
+    const origin = { store, scope, limits, diskBytes, transfers };
     return await stageArtifacts(invocation, workDir, origin, AbortSignal.any([signal, over]));
   } catch (error) {
     if (over.aborted && !signal.aborted) throw new TimeLimitReached();

@@ -63,9 +63,9 @@ export const errorCodeFacts = {
   ARTIFACT_ERROR: {
     retryable: false,
     cause:
-      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, or the store or a required [audit log](audit.md#when-it-cannot-be-written) failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail).",
+      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, in a sub-directory, or the store or a required [audit log](audit.md#when-it-cannot-be-written) failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail), or the message and `data` name those that remain.",
     advice:
-      "The message names artifact and reason. If it was not found, compare namespace, user and session on both sides.",
+      "The message names artifact and reason, and sizes with their limits. If it was not found, compare namespace, user and session on both sides.",
   },
   INVALID_REQUEST: {
     retryable: false,
@@ -109,6 +109,12 @@ export type ErrorCode = keyof typeof errorCodeFacts;
 /** Every code, in documentation order. */
 export const errorCodes = Object.keys(errorCodeFacts) as readonly ErrorCode[];
 
+/** A version in the store. */
+export interface ArtifactVersion {
+  readonly filename: string;
+  readonly version: number;
+}
+
 /**
  * A failure that the caller gets as its answer. `message` is publishable: no secret, no path on the
  * host, no stack. Only the log gets `cause`.
@@ -119,6 +125,8 @@ export class InvocationError extends Error {
   readonly isToolsText: boolean;
   /** The limit that ended the call, if any. */
   readonly limit: LimitReached | undefined;
+  /** Outputs of the failed call that the store still has. */
+  readonly remainingArtifacts: readonly ArtifactVersion[];
 
   constructor(
     code: ErrorCode,
@@ -127,6 +135,7 @@ export class InvocationError extends Error {
       readonly cause?: unknown;
       readonly isToolsText?: boolean;
       readonly limit?: LimitReached | undefined;
+      readonly remainingArtifacts?: readonly ArtifactVersion[];
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -134,6 +143,7 @@ export class InvocationError extends Error {
     this.code = code;
     this.isToolsText = options.isToolsText ?? false;
     this.limit = options.limit;
+    this.remainingArtifacts = options.remainingArtifacts ?? [];
   }
 
   /** Whether trying again, here later or on another worker, can help. */

@@ -94,11 +94,12 @@ function ageBody({ ageMs, sentAtMs, receivedAtMs, clock }: CallAge): object {
 }
 
 function errorBody(
-  { code, message, limit }: InvocationError,
+  { code, message, limit, remainingArtifacts }: InvocationError,
   execution: ExecutionReport | undefined,
 ): object {
   const data = {
     ...(limit && limitBody(limit)),
+    ...(remainingArtifacts.length > 0 && { remaining_artifacts: remainingArtifacts }),
     ...(execution && { execution: executionBody(execution) }),
   };
   return { code, message, ...(Object.keys(data).length > 0 && { data }) };

@@ -10,8 +10,11 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
+import { gcsVariables } from "../../../harness/fakes/gcs/variables.ts";
+import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
+import { runCli } from "../../integration/harness/cli-process.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
 import { gcsStore, useFakeGcs } from "../../support/gcs.ts";
 import { s3Store, useFakeS3 } from "../../support/s3.ts";
@@ -38,13 +41,16 @@ interface Meeting {
   readonly variables: Readonly<Record<string, string>>;
   /** The service saves names as they are given, where others normalise them. */
   readonly keepsSpelling?: boolean;
+  /** Variables of worker and harness for the same store. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** By the service's kind; another one is another row. */
 const meetings: Readonly<Record<string, () => Promise<Meeting>>> = {
   filesystem: async () => {
     const place = await temporaryDirectory();
-    return { store: createFilesystemStore({ basePath: place }), place, variables: {} };
+    const environment = { ARTIFACT_SERVICE_TYPE: "filesystem", ARTIFACT_BASE_PATH: place };
+    return { store: createFilesystemStore({ basePath: place }), place, variables: {}, environment };
   },
   s3: () => {
     const { endpoint, accessKeyId, secretAccessKey, region } = server();
@@ -57,6 +63,7 @@ const meetings: Readonly<Record<string, () => Promise<Meeting>>> = {
       store: s3Store(endpoint, bucket),
       place: `${endpoint}/${bucket}`,
       variables,
+      environment: s3Variables(server(), bucket),
     });
   },
   gcs: () => {
@@ -65,6 +72,7 @@ const meetings: Readonly<Record<string, () => Promise<Meeting>>> = {
       store: gcsStore(endpoint, bucket),
       place: `${endpoint}/${bucket}`,
       variables: { GOOGLE_APPLICATION_CREDENTIALS: credentialsFile },
+      environment: gcsVariables(gcsServer(), bucket),
       keepsSpelling: true,
     });
   },
@@ -104,6 +112,16 @@ class Agent {
     return this.#ask("save_artifact", { filename, content, mime_type });
   }
 
+  /** As agents save what users upload and tools create. Resolves with the two versions. */
+  saveWithMetadata(filename: string, values: object): Promise<unknown> {
+    return this.#ask("save_with_metadata", { filename, ...values });
+  }
+
+  /** As agents read the metadata of a version. */
+  loadMetadata(filename: string, version: number | "latest"): Promise<unknown> {
+    return this.#ask("load_metadata", { filename, version });
+  }
+
   load(filename: string, version?: number): Promise<unknown> {
     return this.#ask("load_artifact", { filename, ...(version !== undefined && { version }) });
   }
@@ -135,8 +153,9 @@ function newScope(root: string = `ns-${randomUUID()}`): ArtifactScope {
 async function meet(context: TestContext, kind: string, scope: ArtifactScope) {
   const meeting = await meetings[kind]!();
   onTestFinished(() => meeting.store[Symbol.asyncDispose]());
-  const { store, keepsSpelling = false } = meeting;
-  return { store, keepsSpelling, agent: await Agent.start(context, kind, meeting, scope) };
+  const { keepsSpelling = false } = meeting;
+  const agent = await Agent.start(context, kind, meeting, scope);
+  return { ...meeting, keepsSpelling, agent };
 }
 
 async function load(
@@ -203,6 +222,41 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
       expect(await agent.load(name, 0)).toEqual({ content: `first ${filename}`, mime_type });
     }
   });
+
+  test(
+    "reads the metadata of harness artifact put, which are those of an agent byte by byte",
+    { timeout: timeoutMs },
+    async (context) => {
+      const scope = newScope();
+      const { agent, store, environment } = await meet(context, kind, scope);
+      const [filename, mime_type, content] = ["user:年.txt", "text/plain", "some text"];
+      const description = "Notes – “May” \u007f😀";
+      const caller = ["--namespace", scope.root, "--user", scope.userId];
+      const session = ["--session", scope.sessionId];
+      const put = ["put", "-", "--name", filename, "--description", description];
+      expect(
+        await runCli(["artifact", ...put, ...caller, ...session], environment, [
+          Buffer.from(content),
+        ]),
+      ).toMatchObject({ exitCode: 0, stdout: `${filename}@0\n`, stderr: "" });
+
+      const metadata = (await agent.loadMetadata(filename, "latest")) as { timestamp_utc: number };
+      const { timestamp_utc: timestamp } = metadata;
+      expect(metadata).toMatchObject({
+        filename,
+        mime_type,
+        size_bytes: 9,
+        description,
+        schema: { type: mime_type },
+      });
+      const values = { content, mime_type, timestamp, description };
+      expect(await agent.saveWithMetadata(filename, values)).toEqual([1, 1]);
+      const companion = `${filename}.metadata.json`;
+      expect(await load(store, scope, companion, 0)).toEqual(
+        await load(store, scope, companion, 1),
+      );
+    },
+  );
 
   test("and the store take turns at one name", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();

@@ -120,6 +120,56 @@ describe.each(Object.entries(stores))("harness artifact with the store %s", (_ki
     expect(await list(...elsewhere)).toEqual(succeeded(""));
   });
 
+  test("puts metadata beside a file as agents do, and lists them on request", async () => {
+    const { run } = await newPlace(await variables());
+    const get = (name: string) => run(["get", name, "--output", "-"]);
+    const put = (...more: readonly string[]) =>
+      run(["put", "-", "--name", "user:年.csv", ...more], [Buffer.from("a,b")]);
+    const startMs = Date.now();
+    expect(await put("--description", "Sales – “May”")).toEqual(succeeded("user:年.csv@0\n"));
+    const { stdout } = await get("user:年.csv.metadata.json");
+    const { timestamp_utc: seconds } = JSON.parse(stdout) as { timestamp_utc: number };
+    expect(stdout).toBe(
+      `{
+  "filename": "user:\\u5e74.csv",
+  "mime_type": "text/csv",
+  "size_bytes": 3,
+  "timestamp_utc": ${seconds},
+  "description": "Sales \\u2013 \\u201cMay\\u201d",
+  "schema": {
+    "type": "text/csv",
+    "inferred": false,
+    "error": null
+  }
+}`,
+    );
+    expect(seconds * 1_000).toBeGreaterThanOrEqual(startMs);
+    expect(seconds * 1_000).toBeLessThanOrEqual(Date.now());
+    expect(await run(["list"])).toEqual(succeeded("user:年.csv@0\n"));
+    expect(await run(["list", "--all", "--long"])).toEqual(
+      succeeded(
+        `user:年.csv@0\ttext/csv\t3 bytes\nuser:年.csv.metadata.json@0\tapplication/json\t${Buffer.byteLength(stdout)} bytes\n`,
+      ),
+    );
+
+    expect(await put("--no-metadata")).toEqual(succeeded("user:年.csv@1\n"));
+    expect(await run(["versions", "user:年.csv.metadata.json"])).toEqual(
+      succeeded("user:年.csv.metadata.json@0\n"),
+    );
+    expect(await put()).toEqual(
+      succeeded(
+        "user:年.csv@2\n",
+        "warning: the metadata of user:年.csv@2 are user:年.csv.metadata.json@1: agents look for its metadata in the version of the same number\n",
+      ),
+    );
+  });
+
+  test("puts metadata of an agent as they are", async () => {
+    const { run } = await newPlace(await variables());
+    await run(["put", "-", "--name", "a.csv.metadata.json"], [Buffer.from("{}")]);
+    expect(await run(["list", "--all"])).toEqual(succeeded("a.csv.metadata.json@0\n"));
+  });
+
   test("names what was not found, and in which session", async () => {
     const { run, session, directory } = await newPlace(await variables());
     await run(["put", "-", "--name", "a.txt"], []);
@@ -179,6 +229,35 @@ describe("harness artifact", () => {
     expect(await run(["list"])).toEqual(succeeded("a.txt@0\n"));
     expect(await run(["get", "a.txt", "--output", "-"])).toEqual(succeeded("a"));
     expect(await run(["put", "-", "--name", "a.txt"], [])).toMatchObject({ exitCode: 1 });
+  });
+
+  test("leaves no file whose metadata cannot be saved", async () => {
+    const variables = await stores["filesystem"]!();
+    const { run, user, session } = await newPlace(variables);
+    const directory = join(variables["ARTIFACT_BASE_PATH"]!, "harness", user, session);
+    await mkdir(directory, { recursive: true });
+    // It stands where the directory of the metadata's versions has to be.
+    await writeFile(join(directory, "a.txt.metadata.json"), "");
+    const put = (...more: readonly string[]) =>
+      run(["put", "-", "--name", "a.txt", ...more], [Buffer.from("a")]);
+    const { exitCode, stdout, stderr } = await put();
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toMatch(/^error: "a.txt.metadata.json" is not a directory/);
+    expect(await run(["list", "--all"])).toEqual(succeeded(""));
+    expect(await put("--no-metadata")).toEqual(succeeded("a.txt@0\n"));
+  });
+
+  test("refuses a description that nothing would hold, and names too long for metadata", async () => {
+    const { run } = await newPlace(s3Variables());
+    const put = (...more: readonly string[]) => run(["put", "-", ...more], [Buffer.from("a")]);
+    expect(await put("--name", "a", "--no-metadata", "--description", "x")).toMatchObject({
+      exitCode: 2,
+    });
+    const name = "n".repeat(255);
+    const { exitCode, stderr } = await put("--name", name);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("longer than 255 bytes");
+    expect(await put("--name", name, "--no-metadata")).toEqual(succeeded(`${name}@0\n`));
   });
 
   test("refuses a pipe at once, even one that nobody writes to", async () => {

@@ -149,6 +149,12 @@ const rows: readonly Row[] = [
     code: "ARTIFACT_ERROR",
     message: /more than 100 output files/,
   },
+  {
+    cause: "an output in a sub-directory",
+    tool: { function: "saves_below" },
+    code: "ARTIFACT_ERROR",
+    message: /output "charts\/may\/a.png" is in a sub-directory/,
+  },
 ];
 
 const nameOf = (row: Row): string => `t${rows.indexOf(row)}`;

@@ -8,13 +8,15 @@ import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
+import { checkOutputs } from "../../../worker/invocation/steps/check-outputs.ts";
 import {
   type Collection,
   Outputs,
-  checkOutputs,
+  maxSaving,
   saveOutputs,
 } from "../../../worker/invocation/steps/collect.ts";
 import type { OutputNote } from "../../../worker/invocation/steps/result.ts";
+import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import type { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
@@ -23,6 +25,13 @@ import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
 const never = new AbortController().signal;
 const scope = { root: "ns", userId: "user-42", sessionId: "web-1" };
+const limits = {
+  maxBytes: 2_000,
+  callMaxBytes: 8_000,
+  maxOutputs: 100,
+  fileSizeBytes: 1_000,
+  diskBytes: 4_000,
+};
 const noNotes = new Map<string, OutputNote>();
 
 interface Left {
@@ -52,15 +61,16 @@ async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Le
       write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
     }),
   );
-  const collection = { store, scope, limits: { fileSizeBytes: 1_000 }, clock: systemClock, log };
+  const transfers = new Transfers();
+  const collection = { store, scope, limits, transfers, clock: systemClock, log };
   return {
     workDir,
     output,
     store,
     logged,
     collect: async (notes = noNotes, changes = {}, signal = never) => {
-      await using outputs = new Outputs(workDir);
       const changed = { ...collection, ...changes };
+      await using outputs = new Outputs(workDir, changed.limits.maxOutputs);
       return await saveOutputs(checkOutputs(await outputs.left(), notes, changed), changed, signal);
     },
   };
@@ -105,6 +115,22 @@ describe("the files in output/", () => {
     ]);
     expect(await saved(store, "a.csv")).toBe("first");
     expect(await saved(store, "no ending")).toBe("");
+  });
+
+  test("are saved a few at a time, and answered in order of name", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => String.fromCodePoint(97 + index));
+    const { collect, store } = await leave(Object.fromEntries(names.map((name) => [name, name])));
+    let [running, peak] = [0, 0];
+    const save: ArtifactStore["save"] = async (...args) => {
+      peak = Math.max(peak, ++running);
+      const artifact = await store.save(...args);
+      running--;
+      return artifact;
+    };
+    const deleteVersion = store.deleteVersion.bind(store);
+    const created = await collect(noNotes, { store: { save, deleteVersion } });
+    expect(created.map(({ filename }) => filename)).toEqual(names);
+    expect(peak).toBe(maxSaving);
   });
 
   test("have the type and description that the tool gave them", async () => {
@@ -197,12 +223,44 @@ describe("outputs beyond the bounds", () => {
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
   });
 
+  test("of the operator are refused with both sizes", async () => {
+    const { collect, store } = await leave({ "a.txt": "12345", "b.txt": "12345" });
+    const save = vi.spyOn(store, "save");
+    const within = (changes: Partial<Collection["limits"]>) =>
+      collect(noNotes, { limits: { ...limits, ...changes } });
+    await expect(within({ maxBytes: 4 })).rejects.toThrow(
+      refused(/: output "a.txt" has 5 bytes, at most 4 are allowed$/),
+    );
+    await expect(within({ callMaxBytes: 9 })).rejects.toThrow(
+      refused(/: outputs have 10 bytes together, at most 9 are allowed$/),
+    );
+    await expect(within({ maxOutputs: 1 })).rejects.toThrow(refused(/: more than 1 output files$/));
+    expect(save).not.toHaveBeenCalled();
+    expect(await within({ maxBytes: 5, callMaxBytes: 10, maxOutputs: 2 })).toHaveLength(2);
+  });
+
   test("because there are more than 100 are refused", { tags: "promise-O2" }, async () => {
     const names = Array.from({ length: 100 }, (_, index) => `file-${index}`);
     const { collect, output } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
     expect(await collect()).toHaveLength(100);
     await writeFile(join(output, "one more"), "x");
     await expect(collect()).rejects.toThrow(refused(/: more than 100 output files$/));
+  });
+});
+
+describe("an output in a sub-directory", () => {
+  test("fails the call by its path before anything is saved", async () => {
+    const { collect, output, store } = await leave({ "a.txt": "fine" });
+    await mkdir(join(output, "empty/deeper"), { recursive: true });
+    await mkdir(join(output, "charts/2026"), { recursive: true });
+    await writeFile(join(output, "charts/2026/may\u202e.png"), "x");
+    const save = vi.spyOn(store, "save");
+    await expect(collect()).rejects.toThrow(
+      refused(
+        /^Artifacts could not be saved: output "charts\/2026\/may\\u\{202e\}.png" is in a sub-directory, files must be directly in output\/$/,
+      ),
+    );
+    expect(save).not.toHaveBeenCalled();
   });
 });
 
@@ -234,11 +292,18 @@ describe("an output that cannot be saved", () => {
 });
 
 describe("outputs of which one cannot be saved", () => {
-  /** A store that fails to save `z.txt`. */
-  function failing(store: ArtifactStore): Collection["store"] {
+  /** A store that fails to save `z.txt` when it has saved so many others. */
+  function failing(store: ArtifactStore, others = 0): Collection["store"] {
+    const saved = Promise.withResolvers<void>();
+    let missing = others;
     const save: ArtifactStore["save"] = async (of, filename, ...rest) => {
-      if (filename === "z.txt") throw new StoreError("unavailable", "the store is full");
-      return store.save(of, filename, ...rest);
+      if (filename === "z.txt") {
+        if (others > 0) await saved.promise;
+        throw new StoreError("unavailable", "the store is full.");
+      }
+      const artifact = await store.save(of, filename, ...rest);
+      if (--missing === 0) saved.resolve();
+      return artifact;
     };
     return { save, deleteVersion: store.deleteVersion.bind(store) };
   }
@@ -269,8 +334,8 @@ describe("outputs of which one cannot be saved", () => {
   test("because the store fails are taken back, so that the next version has the next number", async () => {
     const { collect, store, logged } = await leave({ "a.txt": "1", "b.txt": "2", "z.txt": "3" });
     await collect();
-    await expect(collect(noNotes, { store: failing(store) })).rejects.toThrow(
-      refused(/: output "z.txt" could not be saved: the store is full$/),
+    await expect(collect(noNotes, { store: failing(store, 2) })).rejects.toThrow(
+      refused(/: output "z.txt" could not be saved: the store is full\. No output was kept\.$/),
     );
     for (const name of ["a.txt", "b.txt", "z.txt"]) {
       expect(await store.versions(scope, name, never)).toEqual([0]);
@@ -295,14 +360,18 @@ describe("outputs of which one cannot be saved", () => {
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
   });
 
-  test("and that cannot be taken back are logged by name and version", async () => {
+  test("and that cannot be taken back are in answer and log by name and version", async () => {
     const { collect, store, logged } = await leave({ "a.txt": "1", "b.txt": "2", "z.txt": "3" });
     const failure = new StoreError("unavailable", "the disk is on fire");
     const deleteVersion: ArtifactStore["deleteVersion"] = (of, filename, ...rest) =>
       filename === "a.txt" ? Promise.reject(failure) : store.deleteVersion(of, filename, ...rest);
-    await expect(collect(noNotes, { store: { ...failing(store), deleteVersion } })).rejects.toThrow(
-      refused("the store is full"),
+    const error = (await collect(noNotes, {
+      store: { ...failing(store, 2), deleteVersion },
+    }).catch((reason: unknown) => reason)) as InvocationError;
+    expect(error.message).toBe(
+      'Artifacts could not be saved: output "z.txt" could not be saved: the store is full. These outputs could not be deleted: "a.txt" version 0.',
     );
+    expect(error.remainingArtifacts).toEqual([{ filename: "a.txt", version: 0 }]);
     expect(await store.versions(scope, "b.txt", never)).toEqual([]);
     expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
       {
@@ -314,14 +383,51 @@ describe("outputs of which one cannot be saved", () => {
     ]);
   });
 
+  test("and that remain in numbers are listed in full for programs, and in part for readers", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `${String(index).padStart(2, "0")}.txt`);
+    const { collect, store } = await leave(
+      Object.fromEntries([...names, "z.txt"].map((name) => [name, "x"])),
+    );
+    const deleteVersion = () => Promise.reject(new StoreError("unavailable", "it is away"));
+    const error = (await collect(noNotes, {
+      store: { ...failing(store, 12), deleteVersion },
+    }).catch((reason: unknown) => reason)) as InvocationError;
+    expect(error.message).toMatch(/"00.txt" version 0, .*"09.txt" version 0, 2 more\.$/);
+    expect(error.remainingArtifacts).toHaveLength(12);
+  });
+
+  test("are saved no further, and taken back when the last has ended", async () => {
+    const { collect, store } = await leave(
+      Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, name])),
+    );
+    const bad = new StoreError("unavailable", "the store is full");
+    const [failed, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const save: ArtifactStore["save"] = async (of, filename, source, metadata, signal) => {
+      if (filename === "a") {
+        failed.resolve();
+        throw bad;
+      }
+      if (filename === "e") expect.unreachable("it must not start");
+      await late.promise;
+      return store.save(of, filename, source, metadata, signal);
+    };
+    const deleteVersion = store.deleteVersion.bind(store);
+    const collecting = collect(noNotes, { store: { save, deleteVersion } });
+    await failed.promise;
+    late.resolve();
+    await expect(collecting).rejects.toThrow(refused(/"a" could not be saved.*No output was kept/));
+    for (const name of ["b", "c", "d"])
+      expect(await store.versions(scope, name, never)).toEqual([]);
+  });
+
   test("are waited for no longer than the bound while they are taken back", async () => {
     const { collect, store, logged } = await leave({ "a.txt": "1", "z.txt": "3" });
     const waits: number[] = [];
     const clock = { sleep: (ms: number) => (waits.push(ms), Promise.resolve()) };
     const deleteVersion = () => new Promise<boolean>(() => undefined);
     await expect(
-      collect(noNotes, { store: { ...failing(store), deleteVersion }, clock }),
-    ).rejects.toThrow(refused("the store is full"));
+      collect(noNotes, { store: { ...failing(store, 1), deleteVersion }, clock }),
+    ).rejects.toThrow(refused(/the store is full\. These outputs .* "a.txt" version 0\.$/));
     expect(waits).toEqual([5_000]);
     expect(logged[0]).toContain("outputs.not_deleted");
   });

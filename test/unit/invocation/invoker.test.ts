@@ -3,6 +3,7 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
+import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import {
   type CallContext,
   type InvokerParts,
@@ -66,6 +67,8 @@ function newInvoker(changes: Partial<InvokerParts>) {
     starts: { acquire: unused },
     store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
+    artifactLimits: { maxBytes: 0, callMaxBytes: 0, maxOutputs: 1 },
+    transfers: new Transfers(),
     profiles: builtInProfiles,
     defaultProfile: "standard",
     times: { defaultSeconds: 60, maxSeconds: Infinity },

@@ -7,8 +7,13 @@ import { Readable } from "node:stream";
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
-import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { stageArtifacts } from "../../../worker/invocation/steps/stage.ts";
+import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
+import {
+  type ArtifactOrigin,
+  maxLoading,
+  stageArtifacts,
+} from "../../../worker/invocation/steps/stage.ts";
+import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type {
   ArtifactReference,
@@ -40,6 +45,15 @@ function invocation(artifacts: {
     statusTo: undefined,
     sentAtMs: 0,
   };
+}
+
+/** Bounds that no test meets unless it changes them. */
+function originOf(
+  store: ArtifactOrigin["store"],
+  changes: Partial<ArtifactOrigin> = {},
+): ArtifactOrigin {
+  const limits = { maxBytes: Infinity, callMaxBytes: Infinity };
+  return { store, scope, limits, diskBytes: Infinity, transfers: new Transfers(), ...changes };
 }
 
 function preloaded(filename: string, content = `content of ${filename}`): PreloadedArtifact {
@@ -85,7 +99,7 @@ describe("input artifacts", () => {
       },
       preloaded: { "files[0]": { ...preloaded("n.bin", "\0\xff"), mimeType: "x/y", version: 7 } },
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
+    const staged = await stageArtifacts(call, workDir, originOf(store), never);
     expect(Object.fromEntries(staged)).toEqual({
       "files[0]": {
         path: "/sandbox/work/input/n.bin",
@@ -120,7 +134,7 @@ describe("input artifacts", () => {
       references: { data: { filename: "missing.csv", version: 3 } },
       preloaded: { data: preloaded("data.csv", "sent along") },
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
+    const staged = await stageArtifacts(call, workDir, originOf(store), never);
     expect(await contents(workDir, staged)).toEqual({ data: "sent along" });
   });
 
@@ -133,11 +147,46 @@ describe("input artifacts", () => {
         names.map((name, index) => [`p${index}`, preloaded(name, `${index}`)]),
       ),
     });
-    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
+    const staged = await stageArtifacts(call, workDir, originOf(store), never);
     expect(await contents(workDir, staged)).toEqual(
       Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
     );
     expect([...staged.values()].map(({ filename }) => filename)).toEqual(names);
+  });
+
+  test("of one call load a few at a time, under names in order of their parameters", async () => {
+    await using store = createMemoryStore();
+    await using workDir = await newWorkDir();
+    const parameters = Array.from({ length: 100 }, (_, index) => `p${index}`);
+    for (const parameter of parameters) await save(store, "data.csv", parameter);
+    let [running, peak] = [0, 0];
+    const counting: ArtifactOrigin["store"] = {
+      open: async (of, reference, signal) => {
+        peak = Math.max(peak, ++running);
+        const opened = await store.open(of, reference, signal);
+        opened.body.once("close", () => running--);
+        return opened;
+      },
+    };
+    const references = Object.fromEntries(
+      parameters.map((parameter, version) => [parameter, { filename: "data.csv", version }]),
+    );
+    const staged = await stageArtifacts(
+      invocation({ references }),
+      workDir,
+      originOf(counting),
+      never,
+    );
+    expect(peak).toBe(maxLoading);
+    expect([...staged].map(([parameter, { path }]) => [parameter, basename(path)])).toEqual(
+      parameters.map((parameter, index) => [
+        parameter,
+        index === 0 ? "data.csv" : `${index}-data.csv`,
+      ]),
+    );
+    expect(await contents(workDir, staged)).toEqual(
+      Object.fromEntries(parameters.map((parameter) => [parameter, parameter])),
+    );
   });
 
   test("are readable by nobody but their owner", async () => {
@@ -146,7 +195,7 @@ describe("input artifacts", () => {
     await stageArtifacts(
       invocation({ preloaded: { a: preloaded("a") } }),
       workDir,
-      { store, scope, maxBytes: Infinity },
+      originOf(store),
       never,
     );
     expect((await stat(join(workDir.path, "input/a"))).mode & 0o777).toBe(0o600);
@@ -168,9 +217,7 @@ describe("input artifacts", () => {
     await using store = createMemoryStore();
     await using workDir = await newWorkDir();
     const call = invocation({ preloaded: { data: preloaded(filename) } });
-    const error = await refusal(
-      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
-    );
+    const error = await refusal(stageArtifacts(call, workDir, originOf(store), never));
     expect(error.message).toBe(
       `Artifact "${filename}" for parameter "data" could not be loaded: its name cannot be a file name`,
     );
@@ -183,7 +230,7 @@ describe("input artifacts", () => {
       stageArtifacts(
         invocation({ preloaded: { a: preloaded(filename), b: preloaded(filename) } }),
         workDir,
-        { store, scope, maxBytes: Infinity },
+        originOf(store),
         never,
       );
     const longest = `${"é".repeat(125)}.json`;
@@ -199,7 +246,7 @@ describe("input artifacts", () => {
     await using store = createMemoryStore();
     await using workDir = await newWorkDir();
     const call = invocation({ preloaded: { a: preloaded(`user:${"n".repeat(255)}`) } });
-    const staged = await stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never);
+    const staged = await stageArtifacts(call, workDir, originOf(store), never);
     expect(basename(staged.get("a")?.path ?? "")).toBe("n".repeat(255));
   });
 
@@ -214,12 +261,7 @@ describe("input artifacts", () => {
       ),
     });
     try {
-      const staged = await stageArtifacts(
-        call,
-        workDir,
-        { store, scope, maxBytes: Infinity },
-        never,
-      );
+      const staged = await stageArtifacts(call, workDir, originOf(store), never);
       expect(await contents(workDir, staged)).toEqual(
         Object.fromEntries(names.map((_, index) => [`p${index}`, `${index}`])),
       );
@@ -241,9 +283,7 @@ describe("an artifact that cannot be loaded", () => {
     await using workDir = await newWorkDir();
     await save(store, "data.csv", "x");
     const call = invocation({ references: { table: { filename: "data.csv", version: 3 } } });
-    const error = await refusal(
-      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
-    );
+    const error = await refusal(stageArtifacts(call, workDir, originOf(store), never));
     expect(error.message).toMatch(
       /^Artifact "data\.csv" for parameter "table" could not be loaded: .*version 3.*not found/,
     );
@@ -265,9 +305,7 @@ describe("an artifact that cannot be loaded", () => {
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
     const store = { open: () => Promise.resolve(opened) };
-    const error = await refusal(
-      stageArtifacts(call, workDir, { store, scope, maxBytes: Infinity }, never),
-    );
+    const error = await refusal(stageArtifacts(call, workDir, originOf(store), never));
     expect(error.message).toBe(
       'Artifact "data.csv" for parameter "table" could not be loaded: its content could not be read',
     );
@@ -280,12 +318,103 @@ describe("an artifact that cannot be loaded", () => {
     const opened = { ...facts, body };
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
-    const origin = { store: { open: () => Promise.resolve(opened) }, scope, maxBytes: 99 };
+    const origin = originOf({ open: () => Promise.resolve(opened) }, { diskBytes: 99 });
     await expect(stageArtifacts(call, workDir, origin, never)).rejects.toMatchObject({
       code: "RESOURCE_EXHAUSTED",
-      message: 'Insufficient disk space for artifact "data.csv" of 100 bytes',
+      message:
+        'Insufficient disk space for artifact "data.csv" of 100 bytes: with it the inputs have 100 bytes together, 99 are free',
     });
     expect(body.destroyed).toBe(true);
+  });
+
+  test("because all inputs together would fill the disk is refused, also while others load", async () => {
+    const bodies: Readable[] = [];
+    const open = () => {
+      const body = new Readable({ read: () => undefined });
+      bodies.push(body);
+      const facts = { version: 0, sizeBytes: 40, etag: "1", metadata: { mimeType: "x" } };
+      return Promise.resolve({ ...facts, body });
+    };
+    await using workDir = await newWorkDir();
+    const names = ["a", "b", "c"];
+    const references = Object.fromEntries(
+      names.map((filename) => [filename, { filename, version: 0 }]),
+    );
+    const origin = originOf({ open }, { diskBytes: 119 });
+    await expect(
+      stageArtifacts(invocation({ references }), workDir, origin, never),
+    ).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: expect.stringContaining("have 120 bytes together, 119 are free") as unknown,
+    });
+    expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, true, true]);
+  });
+
+  test("because it is larger than allowed is refused with both sizes before a byte is read", async () => {
+    const unread = () => new Readable({ read: () => expect.unreachable("nothing may be read") });
+    const bodies: Readable[] = [];
+    const open = () => {
+      const body = unread();
+      bodies.push(body);
+      const facts = { version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } };
+      return Promise.resolve({ ...facts, body });
+    };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const stage = (limits: ArtifactOrigin["limits"], given = call) =>
+      refusal(stageArtifacts(given, workDir, originOf({ open }, { limits }), never));
+    expect((await stage({ maxBytes: 99, callMaxBytes: Infinity })).message).toBe(
+      'Artifact "data.csv" for parameter "table" could not be loaded: it has 100 bytes, at most 99 are allowed',
+    );
+    const together = invocation({
+      preloaded: { note: preloaded("n.txt", "12") },
+      references: { table: { filename: "data.csv", version: 0 } },
+    });
+    expect((await stage({ maxBytes: 100, callMaxBytes: 101 }, together)).message).toBe(
+      'Artifact "data.csv" for parameter "table" could not be loaded: with it the inputs have 102 bytes together, at most 101 are allowed',
+    );
+    expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, true]);
+    const sent = invocation({ preloaded: { note: preloaded("n.txt", "12345") } });
+    expect((await stage({ maxBytes: 4, callMaxBytes: Infinity }, sent)).message).toContain(
+      "it has 5 bytes, at most 4 are allowed",
+    );
+  });
+
+  test.for([
+    [4, "more than the announced 4 bytes arrived"],
+    [6, "5 of the announced 6 bytes arrived"],
+  ] as const)("because it has not the announced %i bytes is refused", async ([sizeBytes, why]) => {
+    const body = Readable.from([Buffer.from("123"), Buffer.from("45")]);
+    const facts = { version: 0, sizeBytes, etag: "1", metadata: { mimeType: "x" } };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const origin = originOf({ open: () => Promise.resolve({ ...facts, body }) });
+    const error = await refusal(stageArtifacts(call, workDir, origin, never));
+    expect(error.message).toContain(why);
+    expect(body.destroyed).toBe(true);
+    const written = await readFile(join(workDir.path, "input/data.csv"), "utf8");
+    expect(written.length).toBeLessThanOrEqual(sizeBytes);
+  });
+
+  test("ends the loading of the others, whose streams are closed", async () => {
+    const loading = new Readable({ read: () => undefined });
+    const failing = Promise.withResolvers<never>();
+    const facts = { version: 0, sizeBytes: 9, etag: "1", metadata: { mimeType: "x" } };
+    const open: ArtifactOrigin["store"]["open"] = (_scope, { filename }) => {
+      if (filename === "missing.csv") return failing.promise;
+      setImmediate(() => failing.reject(new StoreError("not-found", "It was not found.")));
+      return Promise.resolve({ ...facts, body: loading });
+    };
+    await using workDir = await newWorkDir();
+    const references = {
+      table: { filename: "data.csv", version: 0 },
+      other: { filename: "missing.csv", version: 0 },
+    };
+    const error = await refusal(
+      stageArtifacts(invocation({ references }), workDir, originOf({ open }), never),
+    );
+    expect(error.message).toContain('"missing.csv" for parameter "other"');
+    expect(loading.destroyed).toBe(true);
   });
 
   test("because the call is given up fails with the signal's reason, and its stream is closed", async () => {
@@ -299,7 +428,7 @@ describe("an artifact that cannot be loaded", () => {
     const staging = stageArtifacts(
       call,
       workDir,
-      { store: { open: () => Promise.resolve(opened) }, scope, maxBytes: Infinity },
+      originOf({ open: () => Promise.resolve(opened) }),
       giveUp.signal,
     );
     setImmediate(() => giveUp.abort(reason));

@@ -149,6 +149,21 @@ describe("the answer to a call that failed", () => {
       error: { code, message: "what, which, where" },
     });
   });
+
+  test("lists the versions of its outputs that remain", () => {
+    const remainingArtifacts = [{ filename: "a.csv", version: 3 }];
+    const error = new InvocationError("ARTIFACT_ERROR", "the store is full", {
+      remainingArtifacts,
+    });
+    const bytes = encodeResponse("1", { kind: "error", error, executionTimeMs: 3 });
+    expect(JSON.parse(textOf(bytes))).toMatchObject({
+      error: {
+        code: "ARTIFACT_ERROR",
+        message: "the store is full",
+        data: { remaining_artifacts: remainingArtifacts },
+      },
+    });
+  });
 });
 
 describe("an answer that is too large to be sent", () => {

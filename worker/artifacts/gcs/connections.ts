@@ -39,6 +39,12 @@ function limited<SomeAgent extends HttpAgent>(agent: SomeAgent): SomeAgent {
     if (connection instanceof Socket) limit(connection);
     return connection;
   };
+  const reuse = agent.reuseSocket.bind(agent);
+  agent.reuseSocket = (connection, request) => {
+    reuse(connection, request);
+    // While it was idle it had the server's limit.
+    if (connection instanceof Socket) connection.setTimeout(timeoutsMs.idle);
+  };
   return agent;
 }
 

@@ -1,48 +1,34 @@
 /**
- * Saves the files that a tool left in `output/` as artifacts.
+ * Saves the files that a tool left in `output/` as artifacts, all or none.
  */
-import { guessMimeType } from "../../artifacts/mime.ts";
-import { artifactKey, quote } from "../../artifacts/scope.ts";
-import {
-  type ArtifactScope,
-  type ArtifactStore,
-  type SavedArtifact,
-  StoreError,
-} from "../../artifacts/store.ts";
+import { quote } from "../../artifacts/scope.ts";
+import type { ArtifactStore, SavedArtifact } from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { CreatedArtifact } from "../../protocol/invocation.ts";
-import type { Limits } from "../../protocol/resource-limits.ts";
-import type { LeftFile, LeftOutputs, WorkDir } from "../../sandbox/work/work-dir.ts";
+import type { LeftOutputs, WorkDir } from "../../sandbox/work/work-dir.ts";
 import type { Clock } from "../../support/clock.ts";
-import { isDeceptive } from "../../support/text/deceptive.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import type { Logger } from "../../telemetry/logger.ts";
-import type { OutputNotes } from "./result.ts";
+import {
+  type CheckedOutput,
+  type OutputRules,
+  maxListedNames,
+  refused,
+  unsaved,
+} from "./check-outputs.ts";
+import type { Transfers } from "./transfers.ts";
 
-/** Output files of one call. */
-export const maxOutputFiles = 100;
-/** Bytes of all output files of one call, in multiples of the profile's largest file. */
-const maxTotalFileSizes = 4;
-
-/** Bounds the names in the log, which the tool chooses. */
-const maxLoggedNames = 10;
+/** Concurrent transfers of one call. The S3 store holds up to 5 MiB for each. */
+export const maxSaving = 4;
 
 /** Milliseconds for deleting the outputs of a failed call, for which its answer waits. */
 const rollbackTimeoutMs = 5_000;
 
 /** Destination and bounds of outputs. */
-export interface Collection {
+export interface Collection extends OutputRules {
   readonly store: Pick<ArtifactStore, "save" | "deleteVersion">;
-  readonly scope: ArtifactScope;
-  readonly limits: Pick<Limits, "fileSizeBytes">;
+  readonly transfers: Transfers;
   readonly clock: Pick<Clock, "sleep">;
-  readonly log: Logger;
-}
-
-/** An output that has passed every check and is not saved yet. */
-export interface CheckedOutput extends Omit<CreatedArtifact, "version"> {
-  readonly handle: LeftFile["handle"];
 }
 
 /**
@@ -52,8 +38,8 @@ export interface CheckedOutput extends Omit<CreatedArtifact, "version"> {
 export class Outputs implements AsyncDisposable {
   readonly #left: Promise<LeftOutputs>;
 
-  constructor(workDir: Pick<WorkDir, "leftOutputs">) {
-    this.#left = workDir.leftOutputs(maxOutputFiles + 1);
+  constructor(workDir: Pick<WorkDir, "leftOutputs">, maxOutputs: number) {
+    this.#left = workDir.leftOutputs(maxOutputs + 1);
     // `left` rejects.
     this.#left.catch(() => undefined);
   }
@@ -74,30 +60,8 @@ export class Outputs implements AsyncDisposable {
 }
 
 /**
- * Checks names, number and sizes of all outputs before any is saved. Throws InvocationError
- * `ARTIFACT_ERROR` naming the file.
- */
-export function checkOutputs(
-  { files, skipped }: LeftOutputs,
-  notes: OutputNotes,
-  { scope, limits, log }: Pick<Collection, "scope" | "limits" | "log">,
-): readonly CheckedOutput[] {
-  if (skipped.length > 0) {
-    const { length: count } = skipped;
-    logEvent(log, "outputs.left_out", { count, names: skipped.slice(0, maxLoggedNames) });
-  }
-  checkSizes(files, limits.fileSizeBytes);
-  return files.map(({ name, handle, sizeBytes }) => {
-    checkName(name, scope);
-    const note = notes.get(name);
-    const mimeType = note?.mimeType ?? guessMimeType(name);
-    return { filename: name, mimeType, sizeBytes, description: note?.description, handle };
-  });
-}
-
-/**
- * Saves outputs in order of name, all or none. Throws InvocationError `ARTIFACT_ERROR` naming the
- * file, or the signal's reason.
+ * Saves outputs several at once, all or none. Returns them in order of name. Throws InvocationError
+ * `ARTIFACT_ERROR` naming the file and remaining versions, or the signal's reason.
  */
 export async function saveOutputs(
   outputs: readonly CheckedOutput[],
@@ -106,56 +70,22 @@ export async function saveOutputs(
 ): Promise<readonly CreatedArtifact[]> {
   const saved: SavedOutput[] = [];
   try {
-    for (const output of outputs) {
-      saved.push({ output, artifact: await save(output, collection, signal) });
-    }
+    return await collection.transfers.map(outputs, maxSaving, signal, async (output) => {
+      // It goes on when another one fails: a cut save could leave an unknown version.
+      const artifact = await save(output, collection, signal);
+      saved.push({ output, artifact });
+      const { handle: _handle, ...facts } = output;
+      return { ...facts, version: artifact.version };
+    });
   } catch (error) {
-    await rollBack(saved, collection);
-    throw error;
+    const remaining = await rollBack(saved, collection);
+    throw error instanceof InvocationError ? withRemaining(error, remaining) : error;
   }
-  return saved.map(({ output: { handle: _handle, ...facts }, artifact: { version } }) => ({
-    ...facts,
-    version,
-  }));
 }
 
 interface SavedOutput {
   readonly output: CheckedOutput;
   readonly artifact: SavedArtifact;
-}
-
-function checkName(name: string, scope: ArtifactScope): void {
-  if (isDeceptive(name)) {
-    throw refused(
-      `the name of output ${quote(name)} holds control, bidirectional or invisible characters`,
-    );
-  }
-  try {
-    artifactKey(scope, name);
-  } catch (error) {
-    throw unsaved(name, error);
-  }
-}
-
-function checkSizes(files: readonly LeftFile[], maxFileBytes: number): void {
-  if (files.length > maxOutputFiles) {
-    throw refused(`more than ${maxOutputFiles} output files`);
-  }
-  let totalBytes = 0;
-  for (const { name, sizeBytes } of files) {
-    // The apparent size: readers of a sparse file get all of it.
-    if (sizeBytes > maxFileBytes) {
-      throw refused(
-        `output ${quote(name)} has ${sizeBytes} bytes, at most ${maxFileBytes} are allowed`,
-      );
-    }
-    totalBytes += sizeBytes;
-  }
-  if (totalBytes > maxFileBytes * maxTotalFileSizes) {
-    throw refused(
-      `outputs have ${totalBytes} bytes together, at most ${maxFileBytes * maxTotalFileSizes} are allowed`,
-    );
-  }
 }
 
 async function save(
@@ -177,12 +107,12 @@ async function save(
 
 /**
  * Deletes the versions of a failed call: agents count versions of a file and of its
- * `.metadata.json` separately, and one extra would part them. Logs versions that remain.
+ * `.metadata.json` separately, and one extra would part them. Returns and logs what remains.
  */
 async function rollBack(
   saved: readonly SavedOutput[],
   { store, scope, clock, log }: Collection,
-): Promise<void> {
+): Promise<readonly SavedOutput[]> {
   const remaining = new Set(saved);
   const failures: unknown[] = [];
   const over = new AbortController();
@@ -196,25 +126,36 @@ async function rollBack(
   });
   await settlesWithin(Promise.all(deleting), rollbackTimeoutMs, clock);
   over.abort(new Error("the outputs of a failed call were not taken back in time"));
-  if (remaining.size === 0) return;
-  const versions = [...remaining].map(
-    ({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`,
-  );
-  logEvent(log, "outputs.not_deleted", {
-    err: failures[0],
-    count: remaining.size,
-    versions: versions.slice(0, maxLoggedNames),
-  });
+  if (remaining.size > 0) {
+    const [err, count, versions] = [failures[0], remaining.size, listed([...remaining])];
+    logEvent(log, "outputs.not_deleted", { err, count, versions });
+  }
+  return [...remaining];
 }
 
-/** Maps a StoreError to an answer; other errors pass. */
-function unsaved(name: string, error: unknown): unknown {
-  if (!(error instanceof StoreError)) return error;
-  return refused(`output ${quote(name)} could not be saved: ${error.message}`, error);
-}
-
-function refused(reason: string, cause?: unknown): InvocationError {
-  return new InvocationError("ARTIFACT_ERROR", `Artifacts could not be saved: ${reason}`, {
+/** The same error, which says which versions of the call exist. */
+function withRemaining(
+  { code, message, cause }: InvocationError,
+  remaining: readonly SavedOutput[],
+): InvocationError {
+  const more = remaining.length - maxListedNames;
+  const versions = [...listed(remaining), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  const outcome =
+    remaining.length === 0
+      ? "No output was kept"
+      : `These outputs could not be deleted: ${versions}`;
+  const remainingArtifacts = remaining.map(({ output: { filename }, artifact: { version } }) => ({
+    filename,
+    version,
+  }));
+  return new InvocationError(code, `${message.replace(/\.$/, "")}. ${outcome}.`, {
     cause,
+    remainingArtifacts,
   });
+}
+
+function listed(outputs: readonly SavedOutput[]): readonly string[] {
+  return outputs
+    .slice(0, maxListedNames)
+    .map(({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`);
 }

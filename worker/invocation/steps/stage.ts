@@ -2,31 +2,46 @@
  * Stages a call's input artifacts in its work directory.
  */
 import { Readable } from "node:stream";
-import { userPrefix } from "../../artifacts/scope.ts";
+import { exactContent } from "../../artifacts/content.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
+import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+import { InputNames, notLoaded } from "./input-names.ts";
+import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
-/** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
-const maxNameBytes = 255;
+/** Concurrent transfers of one call. */
+export const maxLoading = 8;
 
-/** Bytes of the longest `NUMBER-` prefix; a call has at most some thousand inputs. */
-const maxPrefixBytes = 6;
-
-/** Source of referenced artifacts. */
+/** Source of referenced artifacts, and bounds on inputs. */
 export interface ArtifactOrigin {
   readonly store: Pick<ArtifactStore, "open">;
   readonly scope: ArtifactScope;
-  /** Bytes of all referenced artifacts of a call together: the spare disk. */
-  readonly maxBytes: number;
+  readonly limits: Pick<ArtifactLimits, "maxBytes" | "callMaxBytes">;
+  /** Spare disk for all inputs together. */
+  readonly diskBytes: number;
+  readonly transfers: Transfers;
+}
+
+/** An input with its file name in `input/`. */
+interface Input {
+  readonly parameter: string;
+  readonly filename: string;
+  readonly name: string;
+  /** Throws InvocationError. */
+  open(signal: AbortSignal): Promise<OpenedInput>;
+}
+
+interface OpenedInput extends Pick<StagedArtifact, "mimeType" | "version"> {
+  readonly content: InputContent;
 }
 
 /**
- * Streams every artifact of a call into `input/`. Returns them by parameter. Throws InvocationError
- * `ARTIFACT_ERROR` naming parameter and artifact, or `RESOURCE_EXHAUSTED`.
+ * Streams the artifacts of a call into `input/`, several at once. Returns them by parameter. Throws
+ * InvocationError `ARTIFACT_ERROR` naming parameter and artifact, or `RESOURCE_EXHAUSTED`.
  */
 export async function stageArtifacts(
   invocation: Invocation,
@@ -34,115 +49,96 @@ export async function stageArtifacts(
   origin: ArtifactOrigin,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
-  const staged = new Map<string, StagedArtifact>();
-  const names = new InputNames();
-  let spareBytes = origin.maxBytes;
-  for (const [parameter, artifact] of invocation.preloaded) {
-    const name = names.assign(parameter, artifact.filename);
-    await workDir.writeInput(name, { body: Readable.from([artifact.bytes]) }, signal);
-    staged.set(parameter, describe(name, artifact.filename, artifact.mimeType, artifact.version));
-  }
-  for (const [parameter, reference] of invocation.references) {
-    // Preloaded content wins over a reference for the same parameter.
-    if (staged.has(parameter)) continue;
-    const name = names.assign(parameter, reference.filename);
-    const opened = await openReference(origin, parameter, reference, signal);
-    spareBytes -= opened.sizeBytes;
-    if (spareBytes < 0) {
-      opened.body.destroy();
-      throw new InvocationError(
-        "RESOURCE_EXHAUSTED",
-        `Insufficient disk space for artifact "${reference.filename}" of ${opened.sizeBytes} bytes`,
-      );
-    }
-    await workDir.writeInput(name, opened, signal).catch((error: unknown) => {
-      signal.throwIfAborted();
-      throw notLoaded(parameter, reference.filename, "its content could not be read", error);
+  const inputs = inputsOf(invocation, origin);
+  const load = async ({ parameter, filename, name, open }: Input, ending: AbortSignal) => {
+    const { content, mimeType, version } = await open(ending);
+    await workDir.writeInput(name, content, ending).catch((error: unknown) => {
+      ending.throwIfAborted();
+      const reason = error instanceof StoreError ? error.message : "its content could not be read";
+      throw notLoaded(parameter, filename, reason, error);
     });
-    const { mimeType } = opened.metadata;
-    staged.set(parameter, describe(name, reference.filename, mimeType, opened.version));
-  }
-  return staged;
-}
-
-function describe(
-  name: string,
-  filename: string,
-  mimeType: string,
-  version: number,
-): StagedArtifact {
-  return {
-    path: `${workDirInside}/${workDirNames.input}/${name}`,
-    filename,
-    mimeType,
-    version,
+    const path = `${workDirInside}/${workDirNames.input}/${name}`;
+    return [parameter, { path, filename, mimeType, version }] as const;
   };
+  return new Map(await origin.transfers.map(inputs, maxLoading, signal, load));
 }
 
+/** Preloaded inputs, then references. Checks names and known sizes. Throws InvocationError. */
+function inputsOf({ preloaded, references }: Invocation, origin: ArtifactOrigin): readonly Input[] {
+  const names = new InputNames();
+  const budget = new InputBudget(origin);
+  const inputs: Input[] = [];
+  for (const [parameter, { filename, mimeType, version, bytes }] of preloaded) {
+    const name = names.assign(parameter, filename);
+    budget.take(parameter, filename, bytes.byteLength);
+    const open = () =>
+      Promise.resolve({ mimeType, version, content: { body: Readable.from([bytes]) } });
+    inputs.push({ parameter, filename, name, open });
+  }
+  for (const [parameter, reference] of references) {
+    // Preloaded content wins over a reference for the same parameter.
+    if (preloaded.has(parameter)) continue;
+    const { filename } = reference;
+    const name = names.assign(parameter, filename);
+    const open = (signal: AbortSignal) =>
+      openReference(origin, budget, parameter, reference, signal);
+    inputs.push({ parameter, filename, name, open });
+  }
+  return inputs;
+}
+
+/** Refuses the artifact by its announced size before a byte is read, and holds the store to it. */
 async function openReference(
-  origin: ArtifactOrigin,
+  { store, scope }: ArtifactOrigin,
+  budget: InputBudget,
   parameter: string,
   reference: ArtifactReference,
   signal: AbortSignal,
-) {
-  try {
-    return await origin.store.open(origin.scope, reference, signal);
-  } catch (error) {
+): Promise<OpenedInput> {
+  const { filename } = reference;
+  const opened = await store.open(scope, reference, signal).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
-    throw notLoaded(parameter, reference.filename, error.message, error);
+    throw notLoaded(parameter, filename, error.message, error);
+  });
+  const { body, file, sizeBytes, version, metadata } = opened;
+  try {
+    budget.take(parameter, filename, sizeBytes);
+  } catch (error) {
+    body.destroy();
+    throw error;
   }
+  const content = file === undefined ? { body: exactContent(body, sizeBytes) } : opened;
+  return { content, mimeType: metadata.mimeType, version };
 }
 
-function notLoaded(
-  parameter: string,
-  filename: string,
-  reason: string,
-  cause: unknown,
-): InvocationError {
-  const message = `Artifact "${filename}" for parameter "${parameter}" could not be loaded: ${reason}`;
-  return new InvocationError("ARTIFACT_ERROR", message, { cause });
-}
+/** Bytes that the inputs of a call may still have. */
+class InputBudget {
+  readonly #origin: Pick<ArtifactOrigin, "limits" | "diskBytes">;
+  #takenBytes = 0;
 
-/**
- * File names in `input/`: the artifact's own, with `user:`, where safe and free, so that tools see
- * the name and the extension that they expect.
- */
-class InputNames {
-  readonly #assigned = new Set<string>();
+  constructor(origin: Pick<ArtifactOrigin, "limits" | "diskBytes">) {
+    this.#origin = origin;
+  }
 
-  assign(parameter: string, filename: string): string {
-    const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
-    if (!isFileName(bare)) {
-      throw notLoaded(parameter, filename, "its name cannot be a file name", undefined);
+  /** Throws InvocationError with both sizes. */
+  take(parameter: string, filename: string, sizeBytes: number): void {
+    const { limits, diskBytes } = this.#origin;
+    const { maxBytes, callMaxBytes } = limits;
+    if (sizeBytes > maxBytes) {
+      const reason = `it has ${sizeBytes} bytes, at most ${maxBytes} are allowed`;
+      throw notLoaded(parameter, filename, reason);
     }
-    if (Buffer.byteLength(bare) > maxNameBytes) {
-      throw notLoaded(
-        parameter,
-        filename,
-        `its name is longer than ${maxNameBytes} bytes`,
-        undefined,
+    this.#takenBytes += sizeBytes;
+    const together = `the inputs have ${this.#takenBytes} bytes together`;
+    if (this.#takenBytes > callMaxBytes) {
+      const reason = `with it ${together}, at most ${callMaxBytes} are allowed`;
+      throw notLoaded(parameter, filename, reason);
+    }
+    if (this.#takenBytes > diskBytes) {
+      throw new InvocationError(
+        "RESOURCE_EXHAUSTED",
+        `Insufficient disk space for artifact "${filename}" of ${sizeBytes} bytes: with it ${together}, ${Math.max(0, diskBytes)} are free`,
       );
     }
-    // The store keeps the prefix apart, so that the bare name may have the full length.
-    const own = Buffer.byteLength(filename) > maxNameBytes ? bare : filename;
-    // Two parameters may name the same artifact, or two versions of it.
-    let name = own;
-    for (let number = 1; this.#assigned.has(name); number++) {
-      name = `${number}-${shortened(own, maxNameBytes - maxPrefixBytes)}`;
-    }
-    this.#assigned.add(name);
-    return name;
   }
-}
-
-/** Lone surrogates all map to one name on disk, so they are refused. */
-function isFileName(name: string): boolean {
-  return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
-}
-
-/** Keeps the end of a name with its extension; cuts between characters. */
-function shortened(name: string, maxBytes: number): string {
-  let cut = name;
-  while (Buffer.byteLength(cut) > maxBytes) cut = [...cut].slice(1).join("");
-  return cut;
 }

@@ -10,6 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { type FileCopier, leastCopyBytes } from "../../support/files/copy-file.ts";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { firstPrivateDirectory } from "../path-permissions.ts";
+import { below } from "./untrusted-paths.ts";
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
@@ -119,9 +120,8 @@ export class Inputs implements Disposable {
     return this.#options.copier.copy({ source, target, sizeBytes }, signal);
   }
 
-  /** A path from a descriptor, of which no part can be exchanged. See proc_pid_fd(5). */
   #pathOf(name: string): string {
-    return `/proc/self/fd/${this.#options.directory.fd}/${name}`;
+    return below(this.#options.directory, name);
   }
 }
 

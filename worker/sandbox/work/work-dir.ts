@@ -10,7 +10,9 @@ import { type FileHandle, open, opendir } from "node:fs/promises";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
+import { findNestedFile } from "./nested-file.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
+import { below, isShortage, openDirectory } from "./untrusted-paths.ts";
 
 /** Names inside a work directory. */
 export const workDirNames = {
@@ -23,11 +25,7 @@ export const workDirNames = {
 
 /** Follows no link, and does not wait for the writer of a FIFO. */
 const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-
-/** Errors that do not concern the file: treating it as absent would lose a tool's output. */
-const shortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
 /** Skipped entries of `output/` that end its reading: a tool may create millions. */
 const maxSkipped = 1_000;
@@ -47,6 +45,8 @@ export interface LeftOutputs {
   readonly files: readonly LeftFile[];
   /** Names of at most `maxSkipped` other entries: no regular file, further links, or no UTF-8. */
   readonly skipped: readonly string[];
+  /** Path below `output/` of a regular file in a sub-directory, if a bounded search finds one. */
+  readonly nested: string | undefined;
 }
 
 /** A work directory on the host. Disposing closes its descriptors and starts its removal. */
@@ -185,8 +185,9 @@ export class OpenWorkDir implements WorkDir {
       opened.use(file.handle);
       if (files.push(file) >= maxFiles) break;
     }
+    const nested = await findNestedFile(this.#handles.output, skipped);
     opened.move();
-    return { files: files.toSorted((a, b) => (a.name < b.name ? -1 : 1)), skipped };
+    return { files: files.toSorted((a, b) => (a.name < b.name ? -1 : 1)), skipped, nested };
   }
 
   async *leftNested(): AsyncGenerator<LeftFile & { readonly directory: string }, void, undefined> {
@@ -214,11 +215,6 @@ export class OpenWorkDir implements WorkDir {
   }
 }
 
-/** A path from a descriptor, of which no part can be exchanged. See proc_pid_fd(5). */
-function below(directory: FileHandle, name: string): string {
-  return `/proc/self/fd/${directory.fd}/${name}`;
-}
-
 /** Whether a name is UTF-8: other bytes become U+FFFD, the name of another file. */
 function isText(name: string): boolean {
   return !name.includes("\ufffd");
@@ -230,7 +226,7 @@ async function openRegular(directory: FileHandle, name: string): Promise<LeftFil
   try {
     handle = await open(below(directory, name), readUntrusted);
   } catch (error) {
-    if (shortages.has((error as NodeJS.ErrnoException).code)) throw error;
+    if (isShortage(error)) throw error;
     // Absent, a link, a socket, or unreadable.
     return undefined;
   }

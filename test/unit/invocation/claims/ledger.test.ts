@@ -2,8 +2,8 @@
  * What is remembered of calls, for how long, and which of their deliveries belong together.
  */
 import { describe, expect, test } from "vitest";
-import type { Delivery } from "../../../worker/broker/broker.ts";
-import type { EncodedResponse } from "../../../worker/invocation/answers.ts";
+import type { Delivery } from "../../../../worker/broker/broker.ts";
+import type { EncodedResponse } from "../../../../worker/invocation/answers.ts";
 import {
   Ledger,
   type RunningEntry,
@@ -12,7 +12,7 @@ import {
   maxRememberedAnswers,
   maxRememberedBytes,
   rememberedMs,
-} from "../../../worker/invocation/claims/ledger.ts";
+} from "../../../../worker/invocation/claims/ledger.ts";
 
 /** A clock that stands still until it is set. */
 class SetClock {

@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
-import type { Mark } from "../../../worker/artifacts/marks.ts";
-import { StoreError } from "../../../worker/artifacts/store.ts";
-import type { Delivery } from "../../../worker/broker/broker.ts";
-import { maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
-import { OvertakenError } from "../../../worker/invocation/answers.ts";
-import { NotStartedError } from "../../../worker/invocation/claims/claims.ts";
-import { deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
+import { FileMarks } from "../../../../worker/artifacts/filesystem/marks.ts";
+import type { Mark } from "../../../../worker/artifacts/marks.ts";
+import { StoreError } from "../../../../worker/artifacts/store.ts";
+import type { Delivery } from "../../../../worker/broker/broker.ts";
+import { maxKeptAnswerBytes } from "../../../../worker/invocation/claims/call-marks.ts";
+import { OvertakenError } from "../../../../worker/invocation/answers.ts";
+import { NotStartedError } from "../../../../worker/invocation/claims/claims.ts";
+import { deduplicationKey } from "../../../../worker/invocation/claims/ledger.ts";
 import {
   goneMs,
   pollMs,
@@ -21,10 +21,10 @@ import {
   settlingMs,
   touchMs,
   unpublishedMs,
-} from "../../../worker/invocation/claims/shared-claim.ts";
-import { SharedClaims, stallMs } from "../../../worker/invocation/claims/shared-claims.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { HandClock } from "../broker/hand-clock.ts";
+} from "../../../../worker/invocation/claims/shared-claim.ts";
+import { SharedClaims, stallMs } from "../../../../worker/invocation/claims/shared-claims.ts";
+import { createLogger } from "../../../../worker/telemetry/logger.ts";
+import { HandClock } from "../../broker/hand-clock.ts";
 
 const patience = { timeout: 10_000, interval: 1 };
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@ import {
   mayHaveStarted,
   poisonOf,
   requireRepeatable,
-} from "../../../worker/invocation/claims/redelivery.ts";
+} from "../../../../worker/invocation/claims/redelivery.ts";
 
 const nth = (deliveryCount: number, maxDeliveries: number | undefined) => ({
   ...{ deliveryCount, maxDeliveries },

@@ -1,0 +1,43 @@
+/**
+ * Large inputs and outputs of a call: no part of the worker holds one as a whole.
+ */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
+import { useFakeS3 } from "../../support/s3.ts";
+import { programEnvironment } from "../../support/workers/program-environment.ts";
+import { temporaryDirectory } from "../../unit/artifacts/fixtures.ts";
+
+const run = promisify(execFile);
+const program = fileURLToPath(new URL("./transfer-process.ts", import.meta.url));
+
+const MiB = 1024 * 1024;
+const sizeBytes = 48 * MiB;
+/** The S3 store holds a part of 5 MiB, and its request; streams hold little. */
+const maxHeldBytes = 24 * MiB;
+
+const bucket = "artifacts";
+const server = useFakeS3({ buckets: [bucket] });
+
+const stores: Readonly<Record<string, () => Promise<Readonly<Record<string, string>>>>> = {
+  filesystem: async () => ({
+    ARTIFACT_SERVICE_TYPE: "filesystem",
+    ARTIFACT_BASE_PATH: await temporaryDirectory(),
+  }),
+  s3: () => Promise.resolve(s3Variables(server(), bucket)),
+};
+
+test.for(Object.keys(stores))(
+  "48 MiB go into a call and out of it in little memory: %s",
+  async (kind) => {
+    const env = { ...programEnvironment(), ...(await stores[kind]!()) };
+    const argv = ["--expose-gc", program, String(sizeBytes), await temporaryDirectory()];
+    const { stdout } = await run(process.execPath, argv, { env });
+    const { staging, saving, ...moved } = JSON.parse(stdout) as Record<string, number>;
+    expect(moved).toEqual({ stagedBytes: sizeBytes, savedBytes: sizeBytes });
+    expect(staging).toBeLessThan(maxHeldBytes);
+    expect(saving).toBeLessThan(maxHeldBytes);
+  },
+);

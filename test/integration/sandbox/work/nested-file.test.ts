@@ -1,0 +1,98 @@
+/**
+ * The search for outputs in sub-directories, in trees that tools may leave.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { newWorkDir } from "../../../support/sandboxes/work-dir.ts";
+import { openDescriptors } from "../sandbox-host.ts";
+
+const run = promisify(execFile);
+
+/** Entries within the bound cost some system calls each; this machine may be busy. */
+const longestSearchMs = 10_000;
+
+/** A work directory, and the search in it. */
+async function place() {
+  const workDir = await newWorkDir();
+  onTestFinished(() => workDir[Symbol.asyncDispose]());
+  const output = join(workDir.path, "output");
+  const nested = async (): Promise<string | undefined> => {
+    const before = await openDescriptors();
+    const left = await workDir.leftOutputs(10);
+    await Promise.all(left.files.map(({ handle }) => handle.close()));
+    expect(await openDescriptors()).toBe(before);
+    return left.nested;
+  };
+  return { output, nested };
+}
+
+/** Runs Python, which makes trees faster and deeper than Node, in a directory. */
+async function python(directory: string, program: string): Promise<void> {
+  await run("python3", ["-I", "-c", `import os\n${program}`], { cwd: directory });
+}
+
+describe("a file in a sub-directory of output/", () => {
+  test("is found beside outputs and empty directories, and named by its path", async () => {
+    const { output, nested } = await place();
+    await writeFile(join(output, "a.txt"), "x");
+    await mkdir(join(output, "empty/empty"), { recursive: true });
+    expect(await nested()).toBeUndefined();
+    await mkdir(join(output, "charts/may"), { recursive: true });
+    await writeFile(join(output, "charts/may/a.png"), "x");
+    expect(await nested()).toBe("charts/may/a.png");
+  });
+
+  test("is none behind a link, in whatever circle links lead", { tags: "promise-O1" }, async () => {
+    const { output, nested } = await place();
+    await mkdir(join(output, "a/b"), { recursive: true });
+    for (const [target, path] of [
+      ["/etc", "etc"],
+      ["/etc", "a/etc"],
+      ["/etc/hostname", "a/hostname"],
+      [".", "self"],
+      ["../..", "a/b/up"],
+      ["loop", "a/loop"],
+    ] as const)
+      await symlink(target, join(output, path));
+    await run("mkfifo", [join(output, "a/pipe")]);
+    expect(await nested()).toBeUndefined();
+  });
+
+  test("is searched for in sixteen directories in each other", async () => {
+    const { output, nested } = await place();
+    const deep = Array(16).fill("d").join("/");
+    await mkdir(join(output, deep, "d"), { recursive: true });
+    await writeFile(join(output, deep, "d/too-deep.txt"), "x");
+    expect(await nested()).toBeUndefined();
+    await writeFile(join(output, deep, "found.txt"), "x");
+    expect(await nested()).toBe(`${deep}/found.txt`);
+  });
+
+  const trees = [
+    ["a directory of 5,000 directories", "for i in range(5_000): os.makedirs(f'wide/{i}')"],
+    [
+      "directories of directories",
+      "for i in range(500):\n  for j in range(10): os.makedirs(f'{i}/{j}')",
+    ],
+    ["directories in each other", "for i in range(1_000): os.mkdir('d'); os.chdir('d')"],
+    [
+      "directories of links to each other",
+      "for i in range(2_000): os.makedirs(f'd/{i}'); os.symlink('..', f'd/{i}/up')",
+    ],
+  ] as const;
+  const title = "is given up soon in %s";
+  const isGivenUp = async ([, program]: readonly [string, string]): Promise<void> => {
+    const { output, nested } = await place();
+    await python(output, program);
+    const startMs = performance.now();
+    expect(await nested()).toBeUndefined();
+    expect(performance.now() - startMs).toBeLessThan(longestSearchMs);
+  };
+  test.for(trees)(title, isGivenUp);
+  test.for([
+    ["30,000 directories", "for i in range(30_000): os.makedirs(f'{i % 300}/{i}')"],
+  ] as const)(title, { tags: "full" }, isGivenUp);
+});
