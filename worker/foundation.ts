@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { openStore } from "./artifacts/open.ts";
+import { openCachedStore } from "./artifacts/open.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
@@ -83,7 +83,8 @@ export async function openFoundation(
     return preparedPython;
   };
   const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
-  const store = parts.use(await openStore(config.artifacts.store));
+  const { store: storeConfig, cache } = config.artifacts;
+  const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
   const runners = parts.use(await openLanguages(config, host, backend, preparedPython));

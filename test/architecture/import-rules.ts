@@ -103,7 +103,12 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   commander: ["harness/"],
   solclientjs: ["worker/broker/solace/"],
   "google-auth-library": ["worker/artifacts/gcs/"],
-  "lru-cache": ["worker/broker/dev/", "worker/invocation/", "worker/runners/"],
+  "lru-cache": [
+    "worker/artifacts/cache/",
+    "worker/broker/dev/",
+    "worker/invocation/",
+    "worker/runners/",
+  ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],

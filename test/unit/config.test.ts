@@ -539,6 +539,19 @@ describe("a variable that cannot be used", () => {
     );
   });
 
+  test("a cache of artifacts needs a store behind it, and its size a cache", () => {
+    const set = { ...required, ARTIFACT_CACHE_MAX_MB: "64" };
+    expect(problemsOf(set)).toEqual(["ARTIFACT_CACHE_MAX_MB: needs ARTIFACT_CACHE_DIR"]);
+    expect(problemsOf({ ...set, ARTIFACT_CACHE_DIR: "/var/cache/str" })).toEqual([
+      "ARTIFACT_CACHE_DIR: needs ARTIFACT_SERVICE_TYPE other than memory",
+    ]);
+    const files = { ...set, ARTIFACT_SERVICE_TYPE: "filesystem" };
+    expect(readConfig({ ...files, ARTIFACT_CACHE_DIR: "/var/cache/str" }).artifacts.cache).toEqual({
+      directory: "/var/cache/str",
+      maxBytes: 64 * 1024 ** 2,
+    });
+  });
+
   test("is named once, together with all the others", () => {
     const names = problemsOf({
       DEV_BROKER_PORT: "-1",
@@ -749,6 +762,8 @@ describe("the table of variables", () => {
       "GOOGLE_APPLICATION_CREDENTIALS",
       "ARTIFACT_GCS_KMS_KEY",
       "ARTIFACT_GCS_STORAGE_CLASS",
+      "ARTIFACT_CACHE_DIR",
+      "ARTIFACT_CACHE_MAX_MB",
       "ARTIFACT_SCOPE_VALUE",
       "AUDIT_LOG",
       "HEALTH_HOST",

@@ -1,9 +1,12 @@
 /**
  * Opens the configured store, and loads only its code.
  */
+import type { CacheConfig, CachedStoreParts } from "./cache/store.ts";
 import type { GcsStoreConfig } from "./gcs/config.ts";
 import type { S3StoreConfig } from "./s3/config.ts";
 import type { ArtifactStore } from "./store.ts";
+
+export type { CacheConfig } from "./cache/store.ts";
 
 /** Kind and location of the store (`ARTIFACT_SERVICE_TYPE`). */
 export type StoreConfig =
@@ -35,4 +38,23 @@ export async function openStore(config: StoreConfig): Promise<ArtifactStore> {
       return createGcsStore(config);
     }
   }
+}
+
+/** The same behind a cache on this machine, if one is configured. */
+export async function openCachedStore(
+  config: StoreConfig,
+  cache: CacheConfig | undefined,
+  host: Pick<CachedStoreParts, "clock" | "log">,
+): Promise<ArtifactStore> {
+  if (cache === undefined) return openStore(config);
+  const { createCachedStore } = await import("./cache/store.ts");
+  const { clock, log } = host;
+  const store = await openStore(config);
+  return createCachedStore({ store, identity: identityOf(config), config: cache, clock, log });
+}
+
+/** What tells one store from another; neither credentials nor how it writes. */
+function identityOf(config: StoreConfig): readonly unknown[] {
+  const location = { basePath: undefined, endpoint: undefined, bucket: undefined, ...config };
+  return [config.kind, location.basePath, location.endpoint, location.bucket];
 }

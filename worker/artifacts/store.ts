@@ -33,6 +33,11 @@ export interface ArtifactContent {
   readonly body: Readable;
   /** The regular file that `body` reads, for copies by the kernel. It is closed with `body`. */
   readonly file?: FileHandle;
+  /**
+   * A path of that file until `body` closes, which sandboxes may mount read-only. All users can
+   * read it by that path.
+   */
+  readonly sharedPath?: string;
 }
 
 /** An open version. */

@@ -1,10 +1,11 @@
 /**
  * From the values of variables to the artifact store that is meant.
  */
-import type { StoreConfig } from "../artifacts/open.ts";
+import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import type { ArtifactValues } from "./artifact-variables.ts";
 
 const defaultRegion = "us-east-1";
+const defaultCacheMegabytes = 1024;
 
 /** The variable of the bucket that a store cannot do without. */
 const bucketVariables: ReadonlyMap<string | undefined, string> = new Map([
@@ -27,6 +28,11 @@ export function storeProblems(
   const key = environment["ARTIFACT_S3_KMS_KEY_ID"];
   if (key !== undefined && environment["ARTIFACT_S3_ENCRYPTION"] !== "aws:kms")
     problems.push("ARTIFACT_S3_KMS_KEY_ID: needs ARTIFACT_S3_ENCRYPTION=aws:kms");
+  const hasCache = environment["ARTIFACT_CACHE_DIR"] !== undefined;
+  if (hasCache && (kind ?? "memory") === "memory")
+    problems.push("ARTIFACT_CACHE_DIR: needs ARTIFACT_SERVICE_TYPE other than memory");
+  if (!hasCache && environment["ARTIFACT_CACHE_MAX_MB"] !== undefined)
+    problems.push("ARTIFACT_CACHE_MAX_MB: needs ARTIFACT_CACHE_DIR");
   return problems;
 }
 
@@ -61,4 +67,11 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
         storageClass: values.ARTIFACT_GCS_STORAGE_CLASS,
       };
   }
+}
+
+/** The cache in front of the store; undefined without one. */
+export function cacheConfig(values: ArtifactValues): CacheConfig | undefined {
+  const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MAX_MB: maxMegabytes } = values;
+  if (directory === undefined) return undefined;
+  return { directory, maxBytes: (maxMegabytes ?? defaultCacheMegabytes) * 1024 ** 2 };
 }

@@ -105,6 +105,16 @@ export const artifactVariables = {
     "a storage class, such as NEARLINE",
     "Storage class of new objects. Unset: the bucket's own.",
   ),
+  ARTIFACT_CACHE_DIR: optional(
+    absolutePath,
+    "an absolute path",
+    "Directory of a cache of artifacts on this machine, which its workers may share. Unset: no cache.",
+  ),
+  ARTIFACT_CACHE_MAX_MB: optional(
+    wholeNumber(1, 1_000_000_000),
+    "a whole number from 1 to 1000000000",
+    "Size of that cache in MiB. Unset: 1024. Artifacts of more than a quarter of it are not kept.",
+  ),
   ARTIFACT_SCOPE: withDefault(
     z.enum(["namespace", "app", "custom"]),
     "one of namespace, app, custom",

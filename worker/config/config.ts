@@ -2,11 +2,11 @@
  * The environment becomes a typed configuration, once (design document, section 12).
  */
 import type { z } from "zod";
-import type { StoreConfig } from "../artifacts/open.ts";
+import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
 import type { AuditConfig } from "../telemetry/audit/open.ts";
 import { auditConfig, auditProblems } from "./audit-config.ts";
-import { storeConfig, storeProblems } from "./artifact-config.ts";
+import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
@@ -81,6 +81,8 @@ export interface SandboxConfig {
 /** Where artifacts are, and how much a call may move. */
 export interface ArtifactConfig {
   readonly store: StoreConfig;
+  /** In front of the store; undefined without one. */
+  readonly cache: CacheConfig | undefined;
   readonly scope: ScopeConfig;
   readonly limits: ArtifactLimits;
 }
@@ -209,6 +211,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     },
     artifacts: {
       store: storeConfig(values),
+      cache: cacheConfig(values),
       scope: scopeConfig(values),
       limits: {
         maxBytes: values.ARTIFACT_MAX_BYTES,

@@ -46,6 +46,7 @@ export class FakeS3 implements AsyncDisposable {
   readonly #clockOffsetMs: number;
   readonly #faults = new Faults<S3Operation>();
   readonly #server: Server;
+  readonly #counts = new Map<S3Operation, number>();
 
   constructor({ buckets, ignoresConditions = false, clockOffsetMs = 0 }: FakeS3Options) {
     this.#buckets = new Map(buckets.map((name) => [name, new Bucket(ignoresConditions)]));
@@ -72,6 +73,11 @@ export class FakeS3 implements AsyncDisposable {
     return bucket;
   }
 
+  /** Requests of an operation so far. */
+  count(operation: S3Operation): number {
+    return this.#counts.get(operation) ?? 0;
+  }
+
   /** Lets requests fail, until it has happened or the result is disposed. */
   fault(rule: Fault<S3Operation, FaultKind>): Disposable {
     return this.#faults.add(rule);
@@ -86,6 +92,7 @@ export class FakeS3 implements AsyncDisposable {
 
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = readRequest(message);
+    this.#counts.set(request.operation, this.count(request.operation) + 1);
     const fault = this.#faults.take(request.operation);
     if (fault?.kind === "stall") return;
     if (fault?.kind === "cut request") return void response.destroy();

@@ -12,15 +12,21 @@ import {
   openWorkDirHandles,
   workDirNames,
 } from "../../../worker/sandbox/work/work-dir.ts";
+import { FileCopier } from "../../../worker/support/files/copy-file.ts";
 
 const run = promisify(execFile);
 
 /** A new one, removed when it is disposed. The caller owns it. */
-export async function newWorkDir(): Promise<WorkDir> {
-  const path = await mkdtemp(join(tmpdir(), "str-work-"));
+export async function newWorkDir(base = tmpdir()): Promise<WorkDir> {
+  const path = await mkdtemp(join(base, "str-work-"));
   const { input, output, status } = workDirNames;
   await Promise.all([input, output].map((name) => mkdir(join(path, name))));
   await run("mkfifo", [join(path, status)]);
-  const remove = (): void => void rm(path, { recursive: true });
-  return new OpenWorkDir(path, await openWorkDirHandles(path, undefined), undefined, remove);
+  return new OpenWorkDir(await openWorkDirHandles(path, undefined), {
+    path,
+    ownerId: undefined,
+    copier: new FileCopier(),
+    bindsShared: false,
+    remove: () => void rm(path, { recursive: true }),
+  });
 }

@@ -4,9 +4,8 @@
  */
 import { link } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
-import { exactly } from "../content.ts";
+import { FileCopier } from "../../support/files/copy-file.ts";
 import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
 import { NameList, namesNotListed } from "../names.ts";
@@ -36,6 +35,7 @@ import {
   removeEmptyDirectory,
   syncDirectory,
 } from "./directories.ts";
+import { fillFile } from "./fill-file.ts";
 import { FileMarks } from "./marks.ts";
 import { encodeMeta, maxMetaBytes } from "./meta.ts";
 import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
@@ -64,6 +64,7 @@ class FilesystemStore implements ArtifactStore {
   readonly kind = "filesystem";
   readonly marks: MarkStore;
   readonly #base: string;
+  readonly #copier = new FileCopier();
 
   constructor(base: string) {
     this.#base = base;
@@ -205,12 +206,7 @@ class FilesystemStore implements ArtifactStore {
     await removeLeftovers(session);
     await using stagedMeta = await stageFile(session, base, (file) => file.writeFile(meta));
     await using stagedContent = await stageFile(session, base, (file) =>
-      pipeline(
-        source.open(),
-        exactly(source.sizeBytes, key),
-        (chunks: AsyncIterable<Uint8Array>) => file.writeFile(chunks),
-        { signal },
-      ),
+      fillFile(file, { source, key, copier: this.#copier }, signal),
     );
     signal.throwIfAborted();
     const staged = { contentPath: stagedContent.path, metaPath: stagedMeta.path };

@@ -96,6 +96,7 @@ async function save(
   const source = {
     sizeBytes,
     open: () => handle.createReadStream({ start: 0, autoClose: false }),
+    file: handle,
   };
   try {
     return await store.save(scope, filename, source, { mimeType }, signal);

@@ -8,7 +8,8 @@ import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
-import { type InputContent, type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+import type { InputContent } from "../../sandbox/work/inputs.ts";
+import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { InputNames, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 

@@ -3,6 +3,8 @@
  */
 import type { Profile } from "../profile.ts";
 import { type Device, type ReadOnlyMount, workDirInside } from "../sandbox.ts";
+import type { BoundInput } from "../work/inputs.ts";
+import { workDirNames } from "../work/work-dir.ts";
 
 /** uid and gid inside: nobody. */
 const insideId = "65534";
@@ -33,6 +35,8 @@ export interface BwrapOptions {
   /** The work directory on the host. */
   readonly workDir: string;
   readonly mounts: readonly ReadOnlyMount[];
+  /** Inputs that are mounted over empty files of the work directory. */
+  readonly boundInputs?: readonly BoundInput[];
   readonly devices: readonly Device[];
   readonly environment: ReadonlyMap<string, string>;
   /**
@@ -127,6 +131,10 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
     ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
     ...["--bind", options.workDir, workDirInside],
+    ...(options.boundInputs ?? []).flatMap(({ name, source }) => [
+      ...["--ro-bind", source],
+      `${workDirInside}/${workDirNames.input}/${name}`,
+    ]),
     ...(templateDir === undefined ? [] : ["--bind", templateDir, templateDirInside]),
     ...["--chdir", workDirInside],
     ...["--remount-ro", "/"],

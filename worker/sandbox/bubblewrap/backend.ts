@@ -29,7 +29,7 @@ import {
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
 import { scratchBases, sweepScratch } from "../work/scratch-dirs.ts";
-import { WorkDirs } from "../work/work-dirs.ts";
+import { type TakeOptions, WorkDirs } from "../work/work-dirs.ts";
 import { bubblewrapAhead } from "./idle/ahead.ts";
 import { ColdSandbox, type ColdSandboxFacts, type ColdSandboxParts } from "./cold-sandbox.ts";
 import { enforcementOf } from "./enforcement.ts";
@@ -203,7 +203,7 @@ class Backend implements BubblewrapBackend {
 
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
-    return this.#make(request);
+    return this.#make(request, { bindsShared: true });
   }
 
   aheadOf(): AheadOfCalls {
@@ -217,8 +217,8 @@ class Backend implements BubblewrapBackend {
     });
   }
 
-  async #make(request: SandboxRequest): Promise<ColdSandbox> {
-    const workDir = await this.#workDirs.take();
+  async #make(request: SandboxRequest, options?: TakeOptions): Promise<ColdSandbox> {
+    const workDir = await this.#workDirs.take(options);
     return new ColdSandbox(this.#parts, this.#facts, request, workDir, this.#turn++);
   }
 

@@ -118,7 +118,7 @@ export class ColdSandbox implements Sandbox {
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
     const isTemplate = templateDir !== undefined;
     const prefix = limitPrefix(limits, memoryBound, hardLimits, isTemplate ? "soft" : "for-good");
-    const workDir = this.workDir.path;
+    const { path: workDir, boundInputs } = this.workDir;
     this.#execution = await startBwrap(
       {
         bwrapBin,
@@ -138,6 +138,7 @@ export class ColdSandbox implements Sandbox {
           systemDirectories,
           workDir,
           mounts,
+          boundInputs,
           devices,
           environment,
           templateDir,

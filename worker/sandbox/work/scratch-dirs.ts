@@ -4,9 +4,9 @@
  */
 import { chmod, lstat, mkdtemp, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "../../support/files/liveness.ts";
 import { TreeRemover } from "./tree-remover.ts";
-import { sweepWorkers } from "./work-dirs.ts";
+import { sweepWorkers } from "./sweep-workers.ts";
 
 /** Default bases of scratch directories; every user can pass both. */
 export const scratchBases = { work: "/tmp", canaries: "/var/tmp" } as const;

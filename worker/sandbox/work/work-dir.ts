@@ -5,11 +5,11 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
  * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
-import { type WriteStream, constants, lstatSync } from "node:fs";
+import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
+import type { FileCopier } from "../../support/files/copy-file.ts";
+import type { Amount } from "../accounting/disk-usage.ts";
+import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
 import { findNestedFile } from "./nested-file.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
 import { below, isShortage, openDirectory } from "./untrusted-paths.ts";
@@ -26,9 +26,6 @@ export const workDirNames = {
 /** Follows no link, and does not wait for the writer of a FIFO. */
 const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-
-/** Least bytes on the disk of a file that is not empty. */
-const pageBytes = 4096;
 
 /** Skipped entries of `output/` that end its reading: a tool may create millions. */
 const maxSkipped = 1_000;
@@ -52,12 +49,6 @@ export interface LeftOutputs {
   readonly nested: string | undefined;
 }
 
-/** Content of an input: a stream, and the regular file that it reads, if there is one. */
-export interface InputContent {
-  readonly body: Readable;
-  readonly file?: FileHandle;
-}
-
 /** A work directory on the host. Disposing closes its descriptors and starts its removal. */
 export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
@@ -66,11 +57,17 @@ export interface WorkDir extends AsyncDisposable {
   readStatuses(onStatus: (text: string) => void): StatusChannel;
   /** Writes `runner_args.json`. Call once. */
   writeArguments(text: string): Promise<void>;
-  /** Writes a new file in `input/`. Reads or destroys the content's body on every path. */
+  /**
+   * Makes a new file in `input/`. Reads or destroys the content's body on every path, at the latest
+   * when the work directory is disposed.
+   */
   writeInput(name: string, content: InputContent, signal: AbortSignal): Promise<void>;
+  /** Inputs that a sandbox has to mount when it starts, over empty files in `input/`. */
+  readonly boundInputs: readonly BoundInput[];
   /**
    * Bytes on the disk, and number, of the files of `writeInput` and `writeArguments`: no more than
-   * the worker has handed to them so far, because a tool that is idle may write to them, too.
+   * the worker has handed to them so far, because a tool that is idle may write to them, too. Of an
+   * input that the kernel copies, all bytes count as handed over.
    */
   staged(): Amount;
   /** Opens a regular file with one link in the top directory; undefined for anything else. */
@@ -119,30 +116,32 @@ export async function openWorkDirHandles(
   return { top, input, output, args, status };
 }
 
-/**
- * A work directory over open descriptors. Its disposal calls `remove` with the path and a promise
- * for the closed descriptors, and does not wait for either.
- */
+/** How a work directory is opened. */
+export interface WorkDirOptions {
+  readonly path: string;
+  /** Host uid and gid of created files, or undefined for the worker's own. */
+  readonly ownerId: number | undefined;
+  readonly copier: FileCopier;
+  /** See `InputsOptions.bindsShared`. */
+  readonly bindsShared: boolean;
+  /** Called at the disposal, with a promise for the closed descriptors. It starts the removal. */
+  readonly remove: (path: string, closed: Promise<unknown>) => void;
+}
+
+/** A work directory over open descriptors. */
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
   readonly #handles: WorkDirHandles;
-  readonly #ownerId: number | undefined;
-  readonly #remove: (path: string, closed: Promise<unknown>) => void;
-  readonly #inputs = new Map<string, WriteStream>();
+  readonly #remove: WorkDirOptions["remove"];
+  readonly #inputs: Inputs;
   #argsBytes = 0;
   #isRead = false;
 
-  /** @param ownerId host uid and gid of created files, or undefined for the worker's own */
-  constructor(
-    path: string,
-    handles: WorkDirHandles,
-    ownerId: number | undefined,
-    remove: (path: string, closed: Promise<unknown>) => void,
-  ) {
-    this.path = path;
+  constructor(handles: WorkDirHandles, options: WorkDirOptions) {
+    this.path = options.path;
     this.#handles = handles;
-    this.#ownerId = ownerId;
-    this.#remove = remove;
+    this.#remove = options.remove;
+    this.#inputs = new Inputs({ ...options, directory: handles.input });
   }
 
   readStatuses(onStatus: (text: string) => void): StatusChannel {
@@ -156,28 +155,17 @@ export class OpenWorkDir implements WorkDir {
     await this.#handles.args.writeFile(text);
   }
 
-  async writeInput(name: string, { body }: InputContent, signal: AbortSignal): Promise<void> {
-    let file: WriteStream | undefined;
-    try {
-      const handle = await open(below(this.#handles.input, name), createNew, 0o600);
-      // From here the stream closes the handle.
-      file = handle.createWriteStream();
-      this.#inputs.set(name, file);
-      if (this.#ownerId !== undefined) await handle.chown(this.#ownerId, this.#ownerId);
-      await pipeline(body, file, { signal });
-    } catch (error) {
-      file?.destroy();
-      body.destroy();
-      throw error;
-    }
+  async writeInput(name: string, content: InputContent, signal: AbortSignal): Promise<void> {
+    await this.#inputs.write(name, content, signal);
+  }
+
+  get boundInputs(): readonly BoundInput[] {
+    return this.#inputs.bound;
   }
 
   staged(): Amount {
-    const sizes = [...this.#inputs].map(([name, { bytesWritten, writableLength }]) =>
-      Math.min(bytesOf(below(this.#handles.input, name)), onDisk(bytesWritten + writableLength)),
-    );
-    const inputBytes = sizes.reduce((sum, bytes) => sum + bytes, 0);
-    return { bytes: inputBytes + onDisk(this.#argsBytes), files: sizes.length };
+    const { bytes, files } = this.#inputs.staged();
+    return { bytes: bytes + onDisk(this.#argsBytes), files };
   }
 
   async openLeft(name: string): Promise<LeftFile | undefined> {
@@ -221,19 +209,10 @@ export class OpenWorkDir implements WorkDir {
   async [Symbol.asyncDispose](): Promise<void> {
     const { top, input, output, args, status } = this.#handles;
     status[Symbol.dispose]();
+    this.#inputs[Symbol.dispose]();
     const closed = Promise.allSettled([top, input, output, args].map((handle) => handle.close()));
     this.#remove(this.path, closed);
   }
-}
-
-/** Bytes of a file on the disk; 0 when the tool's module has removed it. */
-function bytesOf(path: string): number {
-  return (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * blockBytes;
-}
-
-/** Estimated bytes on the disk of a file of this size. */
-function onDisk(bytes: number): number {
-  return Math.ceil(bytes / pageBytes) * pageBytes;
 }
 
 /** Whether a name is UTF-8: other bytes become U+FFFD, the name of another file. */

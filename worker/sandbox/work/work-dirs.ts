@@ -3,15 +3,17 @@
  * and sandboxes of dead workers.
  */
 import { execFile } from "node:child_process";
-import { chmod, mkdir, opendir, rename } from "node:fs/promises";
+import { chmod, mkdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { backoffDelays } from "../../support/backoff.ts";
 import type { Clock } from "../../support/clock.ts";
+import { FileCopier } from "../../support/files/copy-file.ts";
 import type { NewId } from "../../support/ids.ts";
-import { endOrphans, ownerTag } from "../orphans.ts";
+import { ownerTag } from "../orphans.ts";
 import { SandboxError } from "../sandbox.ts";
-import { type LivenessSocket, isInUse, openLivenessSocket } from "./liveness.ts";
+import { type LivenessSocket, openLivenessSocket } from "../../support/files/liveness.ts";
+import { sweepWorkers, workerPrefix } from "./sweep-workers.ts";
 import { TreeRemover } from "./tree-remover.ts";
 import { passable, prepareWorkBase } from "./work-base.ts";
 import { OpenWorkDir, type WorkDir, openWorkDirHandles, workDirNames } from "./work-dir.ts";
@@ -44,9 +46,6 @@ mkdir -- "$@" $inner
 mkfifo -- $pipes
 [ -z "$owner" ] || chown -R -- "$owner:$owner" "$@"
 `;
-/** Names of workers' directories; a sweep of a shared base touches no others. */
-const workerPrefix = "worker-";
-const workerName = /^worker-[0-9a-f]{24}$/;
 
 /** Options of WorkDirs. */
 export interface WorkDirsOptions {
@@ -65,6 +64,12 @@ export interface WorkDirParent extends Disposable {
   readonly path: string;
 }
 
+/** What a work directory is taken for. */
+export interface TakeOptions {
+  readonly parent?: WorkDirParent | undefined;
+  readonly bindsShared?: boolean;
+}
+
 /** The work directories of one worker, below `base/worker-<id>/` with its liveness socket. */
 export class WorkDirs implements AsyncDisposable {
   readonly #options: WorkDirsOptions;
@@ -73,6 +78,7 @@ export class WorkDirs implements AsyncDisposable {
   readonly #liveness: LivenessSocket;
   readonly #remover: TreeRemover;
   readonly #ready: string[] = [];
+  readonly #copier = new FileCopier();
   readonly #removals = new Set<Promise<void>>();
   /** Retried removals, for which no call waits. */
   readonly #retries = new Set<Promise<void>>();
@@ -144,13 +150,13 @@ export class WorkDirs implements AsyncDisposable {
   /**
    * A new, empty work directory. The caller owns it. Throws SandboxError.
    *
-   * @param parent undefined for the worker's own directory
+   * @param options its parent is the worker's own directory by default; see `InputsOptions`
    */
-  async take(parent?: WorkDirParent): Promise<WorkDir> {
+  async take({ parent, bindsShared = false }: TakeOptions = {}): Promise<WorkDir> {
     if (this.#removals.size >= maxRemovals) await Promise.race(this.#removals);
     while (this.#ready.length === 0) await this.#make();
     const made = this.#ready.pop();
-    if (made === undefined) return this.take(parent);
+    if (made === undefined) return this.take({ parent, bindsShared });
     if (this.#ready.length < batchSize / 2) void this.#make().catch(() => undefined);
     const path = join(parent?.path ?? this.root, basename(made));
     let present = made;
@@ -158,9 +164,13 @@ export class WorkDirs implements AsyncDisposable {
       if (path !== made) await rename(made, path);
       present = path;
       const handles = await openWorkDirHandles(path, this.#options.ownerId);
-      return new OpenWorkDir(path, handles, this.#options.ownerId, (used, closed) =>
-        this.#removeLater(used, closed),
-      );
+      return new OpenWorkDir(handles, {
+        path,
+        ownerId: this.#options.ownerId,
+        copier: this.#copier,
+        bindsShared,
+        remove: (used, closed) => this.#removeLater(used, closed),
+      });
     } catch (error) {
       this.#removeLater(present);
       throw new SandboxError(`cannot open the work directory ${path}`, { cause: error });
@@ -230,21 +240,5 @@ export class WorkDirs implements AsyncDisposable {
       );
       if (isGone) return;
     }
-  }
-}
-
-/** Ends sandboxes of dead workers, and removes their directories in `base`. */
-export async function sweepWorkers(
-  base: string,
-  remover: TreeRemover,
-  onRemoveFailed: (error: unknown) => void,
-): Promise<void> {
-  for await (const entry of await opendir(base)) {
-    if (!entry.isDirectory() || !workerName.test(entry.name)) continue;
-    const path = join(base, entry.name);
-    if (await isInUse(path)) continue;
-    await endOrphans(ownerTag(entry.name))
-      .then(() => remover.remove(path))
-      .catch(onRemoveFailed);
   }
 }

@@ -63,6 +63,20 @@ export const startEvents = {
     facts: {},
     when: "The first check that succeeds after `artifacts.away`.",
   },
+  "artifacts.cache_paused": {
+    level: "warn",
+    message: "the artifact cache cannot be used; calls read from the store for a minute",
+    facts: { err: "error" },
+    when: "Reading or writing `ARTIFACT_CACHE_DIR` failed. No call fails for that.",
+    action: "See `err`: a full disk, or a directory that the worker may not write to.",
+  },
+  "artifacts.cache_damaged": {
+    level: "warn",
+    message: "a damaged file of the artifact cache was removed",
+    facts: { sizeBytes: "number" },
+    when: "The checksum or the size of a cached file was wrong. The call reads the artifact from the store.",
+    action: "After a crash of the machine nothing; otherwise check the disk.",
+  },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 
 /** Events of a worker's end, by name. */

@@ -127,7 +127,7 @@ class OpenTemplate implements Template {
     const { directory, limits } = this.#opened;
     await using held = new AsyncDisposableStack();
     held.use(this.#begin());
-    const workDir = held.use(await workDirs.take(directory));
+    const workDir = held.use(await workDirs.take({ parent: directory }));
     // One after the other: until a child has its own control group, it counts with the template.
     const made = this.#turn.then(() => this.#make(workDir, either));
     this.#turn = made.catch(() => undefined);

@@ -1,0 +1,211 @@
+/**
+ * Inputs and outputs on file systems: copied by the kernel, and past JavaScript.
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chmod,
+  mkdtemp,
+  open,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  statfs,
+  writeFile,
+} from "node:fs/promises";
+import { fstatSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
+import type { ArtifactSource } from "../../../worker/artifacts/store.ts";
+import { FileCopier, leastCopyBytes } from "../../../worker/support/files/copy-file.ts";
+import { expectRefusal, never, newScope, text } from "../../conformance/artifacts/under-test.ts";
+import { type Reflinking, reflinkingFileSystem } from "../../support/loop-file-system.ts";
+import { patience } from "../../support/patience.ts";
+import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
+import { ownFileSystem } from "../../support/sandboxes/own-file-system.ts";
+
+const run = promisify(execFile);
+const MiB = 1024 ** 2;
+
+async function temporaryDirectory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "str-copies-"));
+  onTestFinished(() => rm(path, { recursive: true }));
+  return path;
+}
+
+/** An open file with content of its own. */
+async function fileOf(directory: string, content: Uint8Array): Promise<FileHandle> {
+  const path = join(directory, "source");
+  await writeFile(path, content);
+  return opened(path);
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  const file = await open(path);
+  onTestFinished(() => file.close().catch(() => undefined));
+  return file;
+}
+
+/** A source of a file whose bytes must not come through this process. */
+function kernelOnly(file: FileHandle, sizeBytes: number): ArtifactSource {
+  const read = (): never => {
+    throw new Error("the content was streamed");
+  };
+  return { sizeBytes, open: read, file };
+}
+
+/** A file with a hole only, which takes seconds to copy. */
+async function vastFile(directory: string): Promise<FileHandle> {
+  const path = join(directory, "vast");
+  const file = await open(path, "w+");
+  onTestFinished(() => file.close().catch(() => undefined));
+  await file.truncate(vastBytes);
+  return file;
+}
+
+/** Looks at the size of a file again and again. */
+function watchSize(file: FileHandle, onSize: (bytes: number) => void): Disposable {
+  const timer = setInterval(() => onSize(fstatSync(file.fd).size), 1);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+const vastBytes = 64 * 1024 * MiB;
+
+describe("an input of a file", () => {
+  test("is copied into the work directory without a byte of its stream", async () => {
+    const content = randomBytes(leastCopyBytes + 5);
+    const file = await fileOf(await temporaryDirectory(), content);
+    await chmod(`/proc/self/fd/${file.fd}`, 0o644);
+    const body = file.createReadStream();
+    await using workDir = await newWorkDir();
+    await workDir.writeInput("data.bin", { body, file, sizeBytes: content.length }, never);
+    expect(body.bytesRead).toBe(0);
+    expect(body.destroyed).toBe(true);
+    const path = join(workDir.path, "input/data.bin");
+    expect(content.equals(await readFile(path))).toBe(true);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const { bytes, files } = workDir.staged();
+    expect(files).toBe(1);
+    expect(bytes).toBeGreaterThanOrEqual(content.length);
+  });
+
+  test.for([
+    ["shorter", -1],
+    ["longer", 1],
+  ] as const)("that is %s than announced is an error", async ([, difference]) => {
+    const content = randomBytes(leastCopyBytes + 2);
+    const file = await fileOf(await temporaryDirectory(), content);
+    const sizeBytes = content.length - difference;
+    await using workDir = await newWorkDir();
+    const writing = workDir.writeInput(
+      "data.bin",
+      { body: file.createReadStream(), file, sizeBytes },
+      never,
+    );
+    await expect(writing).rejects.toThrow(`of the announced ${sizeBytes} bytes`);
+  });
+
+  test("is streamed where the kernel copies nothing", async () => {
+    const content = randomBytes(leastCopyBytes - 1);
+    const file = await fileOf(await temporaryDirectory(), content);
+    await using workDir = await newWorkDir();
+    const body = file.createReadStream();
+    await workDir.writeInput("small", { body, file, sizeBytes: content.length }, never);
+    expect(body.bytesRead).toBe(content.length);
+    expect(content.equals(await readFile(join(workDir.path, "input/small")))).toBe(true);
+  });
+});
+
+describe("a save of a file", () => {
+  test("copies it past its streams, each time from its first byte on", async () => {
+    const directory = await temporaryDirectory();
+    const content = randomBytes(5 * MiB + 1);
+    const source = kernelOnly(await fileOf(directory, content), content.length);
+    await using store = createFilesystemStore({ basePath: directory });
+    const scope = newScope();
+    for (const version of [0, 1]) {
+      const saved = await store.save(scope, "a.bin", source, text, never);
+      expect(saved).toMatchObject({ version, sizeBytes: content.length });
+      const { root, userId, sessionId } = scope;
+      const path = join(directory, root, userId, sessionId, "a.bin", `${version}`);
+      expect(content.equals(await readFile(path))).toBe(true);
+      expect((await stat(path)).mode & 0o777).toBe(0o644);
+    }
+  });
+
+  test("is told that the store is full, and leaves nothing", async () => {
+    const base = await ownFileSystem("4m");
+    const content = randomBytes(8 * MiB);
+    const file = await fileOf(await temporaryDirectory(), content);
+    await using store = createFilesystemStore({ basePath: base });
+    const open = () => file.createReadStream({ start: 0, autoClose: false });
+    const source = { sizeBytes: content.length, open, file };
+    const scope = newScope();
+    const saving = store.save(scope, "a.bin", source, text, never);
+    await expectRefusal(saving, "unavailable", "no space is left in the artifact store");
+    expect(await readdir(join(base, scope.root, scope.userId, scope.sessionId))).toEqual([]);
+  });
+
+  test("ends at once when it is aborted, and leaves nothing", async () => {
+    const directory = await temporaryDirectory();
+    await using store = createFilesystemStore({ basePath: directory });
+    const abort = new AbortController();
+    const scope = newScope();
+    const source = kernelOnly(await vastFile(directory), vastBytes);
+    const saving = store.save(scope, "a.bin", source, text, abort.signal);
+    saving.catch(() => undefined);
+    const session = join(directory, scope.root, scope.userId, scope.sessionId);
+    await vi.waitFor(async () => {
+      const sizes = (await readdir(session)).map(async (name) => stat(join(session, name)));
+      expect((await Promise.all(sizes)).some(({ size }) => size > MiB)).toBe(true);
+    }, patience);
+    abort.abort(new Error("enough"));
+    await expect(saving).rejects.toThrow("enough");
+    expect(await readdir(session)).toEqual([]);
+  });
+});
+
+test("a file that grows while it is copied is not read beyond its size", async () => {
+  const directory = await temporaryDirectory();
+  const source = await vastFile(directory);
+  const target = await open(join(directory, "target"), "wx");
+  onTestFinished(() => target.close());
+  let largestBytes = 0;
+  using _watch = watchSize(target, (bytes) => (largestBytes = Math.max(largestBytes, bytes)));
+  const sizeBytes = 256 * MiB;
+  expect(await new FileCopier().copy({ source, target, sizeBytes }, never)).toBe(false);
+  expect(largestBytes).toBeLessThanOrEqual(sizeBytes + 1);
+  expect((await target.stat()).size).toBe(0);
+});
+
+test("a file that is cut short while it is copied ends its copy", async () => {
+  const directory = await temporaryDirectory();
+  const source = await vastFile(directory);
+  const target = await open(join(directory, "target"), "wx");
+  onTestFinished(() => target.close());
+  const copying = new FileCopier().copy({ source, target, sizeBytes: vastBytes }, never);
+  await vi.waitFor(async () => expect((await target.stat()).size).toBeGreaterThan(0), patience);
+  await source.truncate(leastCopyBytes);
+  expect(await copying).toBe(false);
+  expect((await target.stat()).size).toBe(0);
+});
+
+test.for<Reflinking>(["btrfs", "xfs"])("on %s a copy shares its blocks", async (kind, context) => {
+  const directory = await reflinkingFileSystem(kind, context);
+  const content = randomBytes(64 * MiB);
+  await using source = await fileOf(directory, content);
+  await run("sync", ["--file-system", directory]);
+  const { bsize, bavail } = await statfs(directory);
+  await using target = await open(join(directory, "target"), "wx+");
+  const copy = { source, target, sizeBytes: content.length };
+  expect(await new FileCopier().copy(copy, never)).toBe(true);
+  await run("sync", ["--file-system", directory]);
+  const usedBytes = (bavail - (await statfs(directory)).bavail) * bsize;
+  expect(usedBytes).toBeLessThan(content.length / 4);
+  expect(content.equals(await readFile(join(directory, "target")))).toBe(true);
+});

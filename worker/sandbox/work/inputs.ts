@@ -1,0 +1,153 @@
+/**
+ * The files in `input/` of one call: streamed, copied by the kernel, or left for the sandbox to
+ * mount.
+ */
+import { type WriteStream, constants, lstatSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type FileCopier, leastCopyBytes } from "../../support/files/copy-file.ts";
+import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
+import { firstPrivateDirectory } from "../path-permissions.ts";
+import { below } from "./untrusted-paths.ts";
+
+const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** Least bytes on the disk of a file that is not empty. */
+const pageBytes = 4096;
+
+/** Content of an input: a stream, and the regular file that it reads, if there is one. */
+export interface InputContent {
+  readonly body: Readable;
+  /** For copies by the kernel. */
+  readonly file?: FileHandle;
+  /** A path of that file until `body` closes, which sandboxes may mount. */
+  readonly sharedPath?: string;
+  /** Exact bytes; content with more or fewer is an error. */
+  readonly sizeBytes?: number;
+}
+
+/** An input that the sandbox mounts read-only over an empty file in `input/`. */
+export interface BoundInput {
+  readonly name: string;
+  readonly source: string;
+}
+
+/** How inputs are made. */
+export interface InputsOptions {
+  readonly directory: FileHandle;
+  /** Host uid and gid of the files, or undefined for the worker's own. */
+  readonly ownerId: number | undefined;
+  readonly copier: FileCopier;
+  /** Whether the sandbox starts after its inputs are there, and mounts shared ones. */
+  readonly bindsShared: boolean;
+}
+
+/** Disposing gives back what the sandbox mounts. */
+export class Inputs implements Disposable {
+  readonly #options: InputsOptions;
+  /** Bytes that the worker hands to each file, by name. */
+  readonly #handedBytes = new Map<string, () => number>();
+  readonly #bound: BoundInput[] = [];
+  readonly #boundBodies: Readable[] = [];
+
+  constructor(options: InputsOptions) {
+    this.#options = options;
+  }
+
+  /** For the sandbox to mount. Call it after the last `write`. */
+  get bound(): readonly BoundInput[] {
+    return this.#bound;
+  }
+
+  /** See `WorkDir.writeInput`. */
+  async write(name: string, content: InputContent, signal: AbortSignal): Promise<void> {
+    const { body, sizeBytes } = content;
+    try {
+      await using opened = new AsyncDisposableStack();
+      const file = opened.use(await open(this.#pathOf(name), createNew, 0o600));
+      const isBound = await this.#bind(name, content);
+      const isCopied = !isBound && (await this.#copy(name, content, file, signal));
+      const { ownerId } = this.#options;
+      if (ownerId !== undefined) await file.chown(ownerId, ownerId);
+      if (isBound) return;
+      if (isCopied) return void body.destroy();
+      // From here the stream closes the file.
+      opened.move();
+      const stream = file.createWriteStream();
+      this.#handedBytes.set(name, () => stream.bytesWritten + stream.writableLength);
+      await writeAll(body, stream, sizeBytes, signal);
+    } catch (error) {
+      body.destroy();
+      throw error;
+    }
+  }
+
+  /** See `WorkDir.staged`. */
+  staged(): Amount {
+    const sizes = [...this.#handedBytes].map(([name, handedBytes]) =>
+      Math.min(bytesOf(this.#pathOf(name)), onDisk(handedBytes())),
+    );
+    return { bytes: sizes.reduce((sum, bytes) => sum + bytes, 0), files: sizes.length };
+  }
+
+  [Symbol.dispose](): void {
+    for (const body of this.#boundBodies) body.destroy();
+  }
+
+  /** Whether the sandbox mounts it; then the body stays open until the disposal. */
+  async #bind(name: string, { body, sharedPath }: InputContent): Promise<boolean> {
+    const { bindsShared, ownerId } = this.#options;
+    if (!bindsShared || sharedPath === undefined) return false;
+    // bubblewrap binds as the sandboxes' user.
+    if (ownerId !== undefined && (await firstPrivateDirectory(dirname(sharedPath))) !== undefined)
+      return false;
+    this.#bound.push({ name, source: sharedPath });
+    this.#boundBodies.push(body);
+    return true;
+  }
+
+  async #copy(
+    name: string,
+    { file: source, sizeBytes = 0 }: InputContent,
+    target: FileHandle,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (source === undefined || sizeBytes < leastCopyBytes) return false;
+    // The kernel reports no progress: all of it counts as handed over.
+    this.#handedBytes.set(name, () => sizeBytes);
+    return this.#options.copier.copy({ source, target, sizeBytes }, signal);
+  }
+
+  #pathOf(name: string): string {
+    return below(this.#options.directory, name);
+  }
+}
+
+/** Estimated bytes on the disk of a file of this size. */
+export function onDisk(bytes: number): number {
+  return Math.ceil(bytes / pageBytes) * pageBytes;
+}
+
+async function writeAll(
+  body: Readable,
+  stream: WriteStream,
+  sizeBytes: number | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await pipeline(body, stream, { signal });
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+  const { bytesWritten } = stream;
+  if (sizeBytes !== undefined && bytesWritten !== sizeBytes)
+    throw new Error(`${bytesWritten} of the announced ${sizeBytes} bytes arrived`);
+}
+
+/** Bytes of a file on the disk; 0 when the tool's module has removed it. */
+function bytesOf(path: string): number {
+  return (lstatSync(path, { throwIfNoEntry: false })?.blocks ?? 0) * blockBytes;
+}
