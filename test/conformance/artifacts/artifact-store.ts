@@ -749,7 +749,7 @@ function createBufferMeter(): () => number {
 }
 
 function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
-  const sizeBytes = 32 * 1024 * 1024;
+  const sizeBytes = 64 * 1024 * 1024;
   const chunkBytes = 64 * 1024;
   const sampleEvery = 80;
   /**
@@ -758,7 +758,7 @@ function describeStreaming(create: Create, traits: ArtifactStoreTraits): void {
   const flatBytes = sizeBytes / 2;
 
   test(
-    "32 MB pass through a save and a read in flat memory",
+    "64 MB pass through a save and a read in flat memory",
     { tags: "full" },
     async ({ skip }) => {
       skip(traits.keepsContentInMemory === true, "this store keeps content in memory");
