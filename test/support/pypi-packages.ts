@@ -1,17 +1,16 @@
 /**
- * Packages of PyPI for tests: installed once on a machine, and used by later runs as they are.
+ * Packages of PyPI for tests.
  */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestContext } from "vitest";
-import { slowPlace } from "./sandboxes/quick-place.ts";
+import { installedOnce, installedOrSkipped } from "./installed-once.ts";
 
 const run = promisify(execFile);
-const installTimeoutMs = 300_000;
+const timeoutMs = 300_000;
+
+/** The machine's Python, for which packages are installed. */
+export const python = "/usr/bin/python3";
 
 /** How packages are installed. */
 export interface PypiOptions {
@@ -19,36 +18,30 @@ export interface PypiOptions {
   readonly hasDependencies?: boolean;
 }
 
-/**
- * A directory with these packages for the machine's Python. Skips the test where PyPI is not
- * reached.
- */
-export async function pypiPackages(
-  context: TestContext,
+/** A directory with these packages. Rejects with NotInstalled. */
+export async function installPypiPackages(
   packages: readonly string[],
   { hasDependencies = true }: PypiOptions = {},
 ): Promise<string> {
-  const python = "/usr/bin/python3";
   const { stdout: version } = await run(python, ["--version"]);
-  const key = createHash("sha256")
-    .update(JSON.stringify([version, packages, hasDependencies]))
-    .digest("hex");
-  const directory = join(slowPlace, `str-test-packages-${key.slice(0, 16)}`);
-  if (existsSync(directory)) return directory;
-  const fresh = await mkdtemp(`${directory}-`);
-  try {
-    const options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
-    const alone = hasDependencies ? [] : ["--no-deps"];
-    const argv = ["-m", "pip", "install", ...options, ...alone, "--target", fresh, ...packages];
-    await run(python, argv, { timeout: installTimeoutMs }).catch((error: unknown) => {
-      const [reason] = String((error as { stderr?: string }).stderr ?? error).split("\n");
-      context.skip(`packages cannot be installed from PyPI: ${reason}`);
-    });
-    await chmod(fresh, 0o755);
-    // Another run may have been faster.
-    await rename(fresh, directory).catch(() => undefined);
-  } finally {
-    await rm(fresh, { recursive: true, force: true });
-  }
-  return directory;
+  const options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
+  const alone = hasDependencies ? [] : ["--no-deps"];
+  return installedOnce({
+    title: packages.join(", "),
+    key: [version, packages, hasDependencies],
+    timeoutMs,
+    command: (directory) => [
+      python,
+      ...["-m", "pip", "install", ...options, ...alone, "--target", directory, ...packages],
+    ],
+  });
+}
+
+/** The same for a test, which is skipped where PyPI is not reached. */
+export function pypiPackages(
+  context: TestContext,
+  packages: readonly string[],
+  options?: PypiOptions,
+): Promise<string> {
+  return installedOrSkipped(context, installPypiPackages(packages, options));
 }

@@ -6,6 +6,7 @@ import { type FakeS3, type FakeS3Options, startFakeS3 } from "../../harness/fake
 import type { S3StoreConfig } from "../../worker/artifacts/s3/config.ts";
 import { createS3Store } from "../../worker/artifacts/s3/store.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
+import type { SeededVersion } from "../conformance/artifacts/object-store.ts";
 
 /** The SDK finds credentials in the environment. */
 export function useCredentials(accessKeyId: string, secretAccessKey: string): void {
@@ -30,10 +31,16 @@ export function s3Store(
   bucket: string,
   changes: Partial<S3StoreConfig> = {},
 ): ArtifactStore {
+  return s3StoreOf({ bucket, endpoint, ...changes });
+}
+
+/** A store with the settings that differ from those of most tests. */
+export function s3StoreOf(
+  changes: Partial<S3StoreConfig> & Pick<S3StoreConfig, "bucket">,
+): ArtifactStore {
   return createS3Store({
-    bucket,
     region: "us-east-1",
-    endpoint,
+    endpoint: undefined,
     isPathStyle: true,
     checksums: "supported",
     encryption: undefined,
@@ -41,4 +48,9 @@ export function s3Store(
     storageClass: undefined,
     ...changes,
   });
+}
+
+/** The key of a version, as agents write it. */
+export function s3KeyOf({ scope, filename, version }: Omit<SeededVersion, "content">): string {
+  return `${scope.root}/${scope.userId}/${scope.sessionId}/${filename}/${version}`;
 }

@@ -5,17 +5,16 @@ import { filenameOf, userLevel } from "./scope.ts";
 import type { ArtifactKey } from "./scope.ts";
 import { StoreError } from "./store.ts";
 
-/** Name of an artifact or version in messages. */
+/** Name of an artifact or version in messages, with its session. */
 export function artifactTitle(key: ArtifactKey, version?: number): string {
   const suffix = version === undefined ? "" : ` version ${version}`;
-  return `Artifact "${filenameOf(key)}"${suffix}`;
+  const owner = key.sessionOrUser === userLevel ? "this user" : `session ${key.sessionOrUser}`;
+  return `Artifact "${filenameOf(key)}"${suffix} of ${owner}`;
 }
 
 /** The artifact or version does not exist. */
 export function notFound(key: ArtifactKey, version: number | undefined): StoreError {
-  const where =
-    key.sessionOrUser === userLevel ? "for this user" : `in session ${key.sessionOrUser}`;
-  return new StoreError("not-found", `${artifactTitle(key, version)} was not found ${where}.`);
+  return new StoreError("not-found", `${artifactTitle(key, version)} was not found.`);
 }
 
 /** The save of a new version failed without a trace. */

@@ -22,6 +22,8 @@ export interface FakeS3Options {
   readonly ignoresConditions?: boolean;
   /** Milliseconds by which its clock is ahead. */
   readonly clockOffsetMs?: number;
+  /** Whether its answers leave out its time, by which clients correct theirs. */
+  readonly hidesTime?: boolean;
 }
 
 const credentials: S3Credentials = {
@@ -44,13 +46,16 @@ export class FakeS3 implements AsyncDisposable {
   readonly region = credentials.region;
   readonly #buckets: ReadonlyMap<string, Bucket>;
   readonly #clockOffsetMs: number;
+  readonly #hidesTime: boolean;
   readonly #faults = new Faults<S3Operation>();
   readonly #server: Server;
   readonly #counts = new Map<S3Operation, number>();
 
-  constructor({ buckets, ignoresConditions = false, clockOffsetMs = 0 }: FakeS3Options) {
+  constructor(options: FakeS3Options) {
+    const { buckets, ignoresConditions = false, clockOffsetMs = 0, hidesTime = false } = options;
     this.#buckets = new Map(buckets.map((name) => [name, new Bucket(ignoresConditions)]));
     this.#clockOffsetMs = clockOffsetMs;
+    this.#hidesTime = hidesTime;
     this.#server = createServer((message, response) => {
       // Of a connection that breaks there is nobody to tell.
       this.#serve(message, response).catch(() => response.destroy());
@@ -127,7 +132,9 @@ export class FakeS3 implements AsyncDisposable {
     fault: FaultKind | undefined,
   ): void {
     const date = new Date(Date.now() + this.#clockOffsetMs).toUTCString();
-    response.writeHead(status, { date, ...headers, "content-length": body.byteLength });
+    const time = this.#hidesTime ? {} : { date };
+    response.sendDate = false;
+    response.writeHead(status, { ...time, ...headers, "content-length": body.byteLength });
     if (method === "HEAD") return void response.end();
     sendBody(response, body, fault);
   }

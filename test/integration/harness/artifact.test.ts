@@ -178,7 +178,7 @@ describe.each(Object.entries(stores))("harness artifact with the store %s", (_ki
       [["get", "a.txt@7", "--output", `${directory}/new/`], '"a.txt" version 7'],
       [["versions", "b.txt"], '"b.txt"'],
     ] as const) {
-      const stderr = `error: Artifact ${what} was not found in session ${session}.\n`;
+      const stderr = `error: Artifact ${what} of session ${session} was not found.\n`;
       expect(await run(args)).toEqual({ exitCode: 1, stdout: "", stderr });
     }
     expect(await readdir(directory)).toEqual([]);

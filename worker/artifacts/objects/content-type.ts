@@ -2,6 +2,7 @@
  * MIME types of objects as headers. One that no header can carry is kept in the metadata.
  */
 import type { ArtifactMetadata } from "../store.ts";
+import { ownMetadata } from "./own-metadata.ts";
 
 const ownKey = "str_mime_type";
 
@@ -25,7 +26,7 @@ export function decodeMimeType(
   contentType: string | undefined,
   metadata: Readonly<Record<string, unknown>>,
 ): ArtifactMetadata {
-  const encoded = metadata[ownKey];
+  const encoded = ownMetadata(metadata, ownKey);
   const mimeType = typeof encoded === "string" ? decodeURIComponent(encoded) : contentType;
   return { mimeType: mimeType ?? unknownMimeType };
 }

@@ -78,8 +78,8 @@ async function* chunksOf(
       body.destroy();
     }
     if (offset >= sizeBytes) {
+      if (object.isDamaged()) throw failed(doing, reasons.damaged, cut);
       if (cut !== undefined) throw failed(doing, reasonOf(cut), cut);
-      if (object.isDamaged()) throw failed(doing, reasons.damaged);
       return undefined;
     }
     if (++cuts > maxCuts) throw failed(doing, "the connection is cut again and again", cut);

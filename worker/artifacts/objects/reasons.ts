@@ -9,6 +9,7 @@ export const reasons = {
   busy: "the artifact store is busy",
   away: "the artifact store cannot be reached",
   silent: "the artifact store does not answer",
+  untrusted: "the artifact store's certificate is not trusted",
   noBucket: "its bucket does not exist",
   noCredentials: "the worker has no credentials for the artifact store",
   skewedClock: "the worker's clock and the artifact store's differ too much",
@@ -23,12 +24,16 @@ const byStatus: ReadonlyMap<number, string> = new Map([
   [503, reasons.busy],
 ]);
 
+/** Codes of Node and OpenSSL: Node.js, "TLS: X509 certificate error codes". */
+const codesOfCertificates = /CERT|LEAF_SIGNATURE|HOSTNAME_MISMATCH/;
+
 /** The reason of an answer's status, or without an answer that of an error's code. */
 export function reasonOfRequest(status: number | undefined, code: unknown): string {
   const known = byStatus.get(status ?? 0);
   if (known !== undefined) return known;
   if (status !== undefined && status >= 400)
     return `the artifact store failed with status ${status}`;
-  const isOfSystem = typeof code === "string" && /^E[A-Z]/.test(code);
-  return isOfSystem ? reasons.away : "the artifact store failed";
+  if (typeof code !== "string") return "the artifact store failed";
+  if (codesOfCertificates.test(code)) return reasons.untrusted;
+  return /^E[A-Z]/.test(code) ? reasons.away : "the artifact store failed";
 }

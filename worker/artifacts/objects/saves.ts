@@ -1,6 +1,7 @@
 /**
  * Marks each object with the save that made it: a request that was repeated knows its object again.
  */
+import { ownMetadata } from "./own-metadata.ts";
 
 const ownKey = "str_save";
 
@@ -14,5 +15,5 @@ export function isOfSave(
   metadata: Readonly<Record<string, unknown>> | undefined,
   save: string,
 ): boolean {
-  return metadata?.[ownKey] === save;
+  return ownMetadata(metadata, ownKey) === save;
 }

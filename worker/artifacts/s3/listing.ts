@@ -36,9 +36,11 @@ export async function* listPages(
     });
     const output = await client.send(list, { abortSignal });
     const { Contents = [], CommonPrefixes = [], NextContinuationToken } = output;
+    // Some servers ignore the wish, and say so.
+    const shown = output.EncodingType === "url" ? decoded : (key: string) => key;
     yield {
-      keys: Contents.map(({ Key = "" }) => decoded(Key)),
-      prefixes: CommonPrefixes.map(({ Prefix = "" }) => decoded(Prefix)),
+      keys: Contents.map(({ Key = "" }) => shown(Key)),
+      prefixes: CommonPrefixes.map(({ Prefix = "" }) => shown(Prefix)),
     };
     if (NextContinuationToken === undefined) return;
     ContinuationToken = NextContinuationToken;

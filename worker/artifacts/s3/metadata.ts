@@ -7,8 +7,8 @@ import { saveMetadata } from "../objects/saves.ts";
 import { type ArtifactKey, filenameOf } from "../scope.ts";
 import type { ArtifactMetadata } from "../store.ts";
 
-/** Characters of a name, since all metadata of an object has 2 kB. */
-const maxNameChars = 512;
+/** Characters of a name: all metadata of an object has 2 kB, and a value 256 bytes in Swift. */
+const maxNameChars = 256;
 
 /** What is read of an object. */
 type ObjectHead = Pick<HeadObjectCommandOutput, "ContentType" | "Metadata">;

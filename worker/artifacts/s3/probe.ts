@@ -4,9 +4,15 @@
 import { randomUUID } from "node:crypto";
 import { DeleteObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { marksLevel } from "../scope.ts";
-import { isConditionFailed, isUnsupported } from "./failures.ts";
+import { isConditionFailed, isConflict, isUnsupported } from "./failures.ts";
 
-/** Creates an object twice, and removes it. Throws the SDK's errors. */
+/** Creators of one object at once: some servers refuse only those that come after another. */
+const creators = 4;
+
+/** The ETag of no object. */
+const noEtag = `"${"0".repeat(32)}"`;
+
+/** Creates one object several times at once, replaces it, and removes it. Throws SDK errors. */
 export async function keepsConditions(
   client: S3Client,
   Bucket: string,
@@ -14,18 +20,22 @@ export async function keepsConditions(
 ): Promise<boolean> {
   // Beside the scopes, of which none has this name.
   const Key = `${marksLevel}/probe-${randomUUID()}`;
-  const create = async (): Promise<void> => {
-    const put = new PutObjectCommand({ Bucket, Key, Body: "probe", IfNoneMatch: "*" });
-    await client.send(put, { abortSignal });
+  const tryPut = async (condition: { IfMatch: string } | { IfNoneMatch: "*" }) => {
+    const put = new PutObjectCommand({ Bucket, Key, Body: "probe", ...condition });
+    try {
+      await client.send(put, { abortSignal });
+      return "done";
+    } catch (error) {
+      if (isUnsupported(error)) return "unsupported";
+      if (isConditionFailed(error) || isConflict(error)) return "refused";
+      throw error;
+    }
   };
+  const create = () => tryPut({ IfNoneMatch: "*" });
   try {
-    await create();
-    await create();
-    return false;
-  } catch (error) {
-    if (isUnsupported(error)) return false;
-    if (isConditionFailed(error)) return true;
-    throw error;
+    const created = await Promise.all(Array.from({ length: creators }, create));
+    if (created.filter((outcome) => outcome !== "refused").length > 1) return false;
+    return (await tryPut({ IfMatch: noEtag })) === "refused";
   } finally {
     await client.send(new DeleteObjectCommand({ Bucket, Key }), { abortSignal });
   }

@@ -116,7 +116,7 @@ describe("claiming a version", () => {
     await expect(claimVersion(directory, staged, 0, key)).rejects.toMatchObject({
       reason: "unavailable",
       message:
-        'Artifact "report.csv" could not be saved: too many others are saving it at the same time.',
+        'Artifact "report.csv" of session web-1 could not be saved: too many others are saving it at the same time.',
     });
   });
 
@@ -181,7 +181,8 @@ test("a full disk is reported as such, without a path, and leaves nothing", asyn
 
   expect(JSON.parse(stdout)).toEqual({
     reason: "unavailable",
-    message: 'Artifact "big.bin" could not be saved: no space is left in the artifact store.',
+    message:
+      'Artifact "big.bin" of session s could not be saved: no space is left in the artifact store.',
     left: ["ed_test", "ed_test/u", "ed_test/u/s"],
   });
 });

@@ -67,7 +67,7 @@ describe("a version of which one file is missing", () => {
     expect(await readText(store, "report.csv")).toBe("zero");
     await expect(open(store, 1)).rejects.toMatchObject({
       ...notFound,
-      message: 'Artifact "report.csv" version 1 was not found in session web-1.',
+      message: 'Artifact "report.csv" version 1 of session web-1 was not found.',
     });
     expect(await save(store, "two")).toMatchObject({ version: 2 });
     expect(await readFile(join(directory, "1"), "utf8")).toBe("a saver died here");
@@ -123,7 +123,7 @@ describe("a version whose metadata is damaged", () => {
 
     await expect(open(store)).rejects.toMatchObject({
       reason: "unavailable",
-      message: 'Artifact "report.csv" version 0 is damaged.',
+      message: 'Artifact "report.csv" version 0 of session web-1 is damaged.',
     });
   });
 });
@@ -160,7 +160,7 @@ describe("numbers", () => {
 
     await expect(save(store, "beyond")).rejects.toMatchObject({
       reason: "too-many-versions",
-      message: 'Artifact "report.csv" has too many versions.',
+      message: 'Artifact "report.csv" of session web-1 has too many versions.',
     });
     expect(await readText(store, "report.csv")).toBe("last");
   });
@@ -290,7 +290,7 @@ describe("a version that is deleted", () => {
     await expect(store.deleteVersion(scope, "report.csv", saved, never)).rejects.toMatchObject({
       reason: "unavailable",
       message:
-        'Artifact "report.csv" version 0 could not be deleted: the artifact store denies access.',
+        'Artifact "report.csv" version 0 of session web-1 could not be deleted: the artifact store denies access.',
     });
   });
 });

@@ -16,7 +16,8 @@ describe("a full memory store", () => {
 
     await expect(store.save(scope, "b.csv", sourceOf("x"), csv, never)).rejects.toMatchObject({
       reason: "unavailable",
-      message: 'Artifact "b.csv" could not be saved: 1 bytes do not fit into the artifact store.',
+      message:
+        'Artifact "b.csv" of session web-1 could not be saved: 1 bytes do not fit into the artifact store.',
     });
     expect(await readText(store, "a.csv", 1)).toBe(hundredBytes);
   });

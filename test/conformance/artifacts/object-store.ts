@@ -1,0 +1,105 @@
+/**
+ * What stores of objects have to do besides the contract of every store, since a bucket has no
+ * directories and is listed page by page.
+ */
+import { describe, expect, test } from "vitest";
+import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
+import { type FailingObjectStore, describeObjectStoreFailures } from "./object-store/failures.ts";
+import { never, newScope, readText, saveText } from "./under-test.ts";
+
+/** A version that was saved by another program. */
+export interface SeededVersion {
+  readonly scope: ArtifactScope;
+  readonly filename: string;
+  readonly version: number;
+  readonly content: string;
+}
+
+/** A store of objects under test. */
+export interface ObjectStoreOptions {
+  /** Makes a store that works; the test disposes it. */
+  readonly create: () => Promise<ArtifactStore>;
+  /** Puts objects into the bucket, behind the store's back. */
+  readonly seed: (versions: readonly SeededVersion[]) => Promise<void>;
+  /** Objects of a long listing, which has several pages; 2,500 by default. */
+  readonly listed?: number;
+  /** What goes wrong on command. */
+  readonly failures?: FailingObjectStore;
+}
+
+/** Names that mean something in URLs, forms, XML or paths, and the longest ones. */
+const names = [
+  " padded ",
+  "#fragment",
+  "%",
+  "%2F",
+  "%e2%28%a1",
+  "'quoted' \"twice\"",
+  "*",
+  "+",
+  "<a>&amp;",
+  "?query=1&x",
+  "Quarterly report (final) v2.xlsx",
+  "\\",
+  "a b+c%20d#e.txt",
+  "a!$&'()*,;=:@~^`{|}[]",
+  "n".repeat(255),
+  "naïve café.txt",
+  "年".repeat(85),
+  "👩‍🔬.json",
+];
+
+/**
+ * Describes a store as vitest tests, beside `describeArtifactStore`. Stores may share a bucket:
+ * every test has scopes of its own.
+ */
+export function describeObjectStore(name: string, options: ObjectStoreOptions): void {
+  const { create, seed, listed = 2_500, failures } = options;
+  describe(`object store: ${name}`, () => {
+    test("32 savers of one name get versions of their own, and keep their content", async () => {
+      await using store = await create();
+      const scope = newScope();
+      const contents = Array.from({ length: 32 }, (_, index) => `content ${index}`);
+      const saved = await Promise.all(
+        contents.map((content) => saveText(store, scope, "a.txt", content)),
+      );
+      const versions = saved.map(({ version }) => version);
+      expect(new Set(versions).size).toBe(32);
+      const listing = await store.versions(scope, "a.txt", never);
+      expect(listing).toEqual(versions.toSorted((a, b) => a - b));
+      const read = versions.map((version) => readText(store, scope, "a.txt", version));
+      expect(await Promise.all(read)).toEqual(contents);
+    });
+
+    test("versions are listed over several pages, and the latest is found", async () => {
+      await using store = await create();
+      const [scope, filename] = [newScope(), "a.txt"];
+      const versions = [...Array(listed).keys()];
+      await seed(versions.map((version) => ({ scope, filename, version, content: `${version}` })));
+      expect(await store.versions(scope, filename, never)).toEqual(versions);
+      expect(await readText(store, scope, filename)).toBe(String(listed - 1));
+      expect(await saveText(store, scope, filename, "next")).toMatchObject({ version: listed });
+    });
+
+    test("names are listed over several pages", async () => {
+      await using store = await create();
+      const scope = newScope();
+      const filenames = Array.from({ length: listed }, (_, index) => `report ${10_000 + index}`);
+      await seed(filenames.map((filename) => ({ scope, filename, version: 0, content: "a" })));
+      expect(await store.names(scope, never)).toEqual(filenames);
+    });
+
+    test("names with special characters and of any length come back as they are", async () => {
+      await using store = await create();
+      const scope = newScope({ userId: "ann+50%#@example.com", sessionId: "a b&c" });
+      for (const filename of names) await saveText(store, scope, filename, filename);
+      expect(await store.names(scope, never)).toEqual(names.toSorted());
+      for (const filename of names) {
+        expect(await store.versions(scope, filename, never)).toEqual([0]);
+        expect(await readText(store, scope, filename)).toBe(filename);
+      }
+    });
+
+    if (failures !== undefined) describeObjectStoreFailures(create, failures);
+  });
+}
