@@ -25,7 +25,11 @@ export interface TestCache {
 }
 
 /** Makes a cache that is removed after the test. */
-export async function newCache(maxBytes = 1024 ** 3, base = tmpdir()): Promise<TestCache> {
+export async function newCache(
+  maxBytes = 1024 ** 3,
+  base = tmpdir(),
+  maxArtifactBytes = maxBytes,
+): Promise<TestCache> {
   const parent = await mkdtemp(join(base, "str-cache-"));
   await chmod(parent, 0o755);
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
@@ -46,7 +50,7 @@ export async function newCache(maxBytes = 1024 ** 3, base = tmpdir()): Promise<T
       createCachedStore({
         store,
         identity: [identity],
-        config: { directory, maxBytes },
+        config: { directory, maxBytes, maxArtifactBytes },
         clock: systemClock,
         log,
       }),

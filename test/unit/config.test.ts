@@ -549,6 +549,7 @@ describe("a variable that cannot be used", () => {
     expect(readConfig({ ...files, ARTIFACT_CACHE_DIR: "/var/cache/str" }).artifacts.cache).toEqual({
       directory: "/var/cache/str",
       maxBytes: 64 * 1024 ** 2,
+      maxArtifactBytes: 5 * 1024 ** 3,
     });
   });
 

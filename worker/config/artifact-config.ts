@@ -73,5 +73,9 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
 export function cacheConfig(values: ArtifactValues): CacheConfig | undefined {
   const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MAX_MB: maxMegabytes } = values;
   if (directory === undefined) return undefined;
-  return { directory, maxBytes: (maxMegabytes ?? defaultCacheMegabytes) * 1024 ** 2 };
+  return {
+    directory,
+    maxBytes: (maxMegabytes ?? defaultCacheMegabytes) * 1024 ** 2,
+    maxArtifactBytes: values.ARTIFACT_MAX_BYTES,
+  };
 }

@@ -89,6 +89,16 @@ describe("a version that was read before", () => {
     );
   });
 
+  test("is not transferred by the opening when it is larger than calls may have", async () => {
+    const cache = await newCache(1024 ** 3, undefined, 6);
+    const [store, scope] = [startWorker(cache), newScope()];
+    await saveText(store, scope, "a.txt", "content");
+    const { body, sizeBytes } = await store.open(scope, { filename: "a.txt", version: 0 }, never);
+    body.destroy();
+    expect(sizeBytes).toBe(7);
+    expect(await cache.entries()).toEqual([]);
+  });
+
   test("is transferred once for all that ask at once", async () => {
     const [store, scope] = [startWorker(await newCache()), newScope()];
     await saveText(store, scope, "a.txt", "content");

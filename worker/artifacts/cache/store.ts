@@ -34,6 +34,8 @@ const pauseMs = 60_000;
 export interface CacheConfig {
   readonly directory: string;
   readonly maxBytes: number;
+  /** Bytes of an artifact that calls may have; a larger one is not transferred. */
+  readonly maxArtifactBytes?: number;
 }
 
 /** A store behind a cache. */
@@ -148,7 +150,8 @@ class CachedStore implements ArtifactStore {
     signal: AbortSignal,
   ): Promise<OpenedArtifact | undefined> {
     const { version, etag, sizeBytes } = facts;
-    if (sizeBytes > this.#parts.config.maxBytes * largestPart) return undefined;
+    const { maxBytes, maxArtifactBytes = Infinity } = this.#parts.config;
+    if (sizeBytes > Math.min(maxBytes * largestPart, maxArtifactBytes)) return undefined;
     const key = this.#keyOf(scope, filename, version);
     const entry = { key, etag: etagDigest(etag), sizeBytes };
     return this.#unlessTroubled(async (entries) => {
