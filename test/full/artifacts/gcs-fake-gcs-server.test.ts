@@ -10,7 +10,9 @@ import { once } from "node:events";
 import { afterAll, beforeEach, vi } from "vitest";
 import { describeArtifactStore } from "../../conformance/artifacts/artifact-store.ts";
 import { describeMarkStore } from "../../conformance/artifacts/mark-store.ts";
+import { describeObjectStore } from "../../conformance/artifacts/object-store.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { GcsTestBucket } from "../../support/gcs-bucket.ts";
 import { gcsStore } from "../../support/gcs.ts";
 import { goProgram } from "../../support/go-program.ts";
 
@@ -52,6 +54,12 @@ async function createBucket(name: string): Promise<void> {
 const openStore = (bucket: string) => gcsStore(endpoint, bucket, { isAnonymous: true });
 
 describeArtifactStore("gcs on fake-gcs-server", () => Promise.resolve(openStore("artifacts")));
+
+describeObjectStore("gcs on fake-gcs-server", {
+  create: () => Promise.resolve(openStore("artifacts")),
+  seed: (versions) => new GcsTestBucket("artifacts", endpoint).seed(versions),
+  listed: 1_050,
+});
 
 let buckets = 0;
 describeMarkStore("gcs on fake-gcs-server", async () => {

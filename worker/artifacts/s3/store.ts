@@ -9,7 +9,7 @@ import type { MarkStore } from "../marks.ts";
 import { namesNotListed } from "../names.ts";
 import { contentTypeOf } from "../objects/content-type.ts";
 import { isOfSave } from "../objects/saves.ts";
-import { artifactKey, artifactLevels } from "../scope.ts";
+import { artifactKey } from "../scope.ts";
 import type {
   ArtifactFacts,
   ArtifactMetadata,
@@ -155,9 +155,8 @@ class S3Store implements ArtifactStore {
   }
 
   async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
-    const levels = artifactLevels(scope);
-    return guardedRequest(namesNotListed, signal, () =>
-      listNames(this.#client, this.#config.bucket, levels, signal),
+    return guardedRequest(namesNotListed(scope), signal, () =>
+      listNames(this.#client, this.#config.bucket, scope, signal),
     );
   }
 

@@ -56,8 +56,10 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
       await using store = await create();
       const scope = newScope();
       fault(request, { kind });
-      expect(await save(store, scope, sizeBytes)).toMatchObject({ version: 0, sizeBytes });
+      const saved = await save(store, scope, sizeBytes);
+      expect(saved).toMatchObject({ version: 0, sizeBytes });
       await expectWhole(store, scope, sizeBytes);
+      expect(await store.deleteVersion(scope, "a.bin", saved, never)).toBe(true);
     });
 
     test.for(["part", "complete"] as const)(
