@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createCachedStore } from "../../worker/artifacts/cache/store.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
 import { systemClock } from "../../worker/support/clock.ts";
@@ -53,6 +53,13 @@ export async function newCache(maxBytes = 1024 ** 3, base = tmpdir()): Promise<T
     entries: () => filesBelow(join(directory, "entries")),
     processFiles: () => filesBelow(join(directory, "processes")),
   };
+}
+
+/** The same, and the test fails when the cache gives up. */
+export async function workingCache(): Promise<TestCache> {
+  const cache = await newCache();
+  onTestFinished(() => expect(cache.events).toEqual([]));
+  return cache;
 }
 
 async function filesBelow(directory: string): Promise<readonly string[]> {
