@@ -3,6 +3,7 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
 import { formatReport } from "./table.ts";
@@ -14,18 +15,32 @@ export const plots: Readonly<Record<string, (report: BenchReport) => string>> = 
   "docs/benchmarks-throughput.svg": plotThroughput,
 };
 
-/** Replaces what stands between the two marks by the report, and the plots by its own. */
+/** Replaces the results of calls by the report, and the plots by its own. */
 export async function writeIntoDocument(root: string, report: BenchReport): Promise<void> {
-  const path = join(root, documentPath);
-  const text = await readFile(path, "utf8");
-  const [before, after] = [text.indexOf(startMark), text.indexOf(endMark)];
-  if (before === -1 || after < before) throw new Error(`${path} lacks ${startMark} or ${endMark}`);
-  const head = text.slice(0, before + startMark.length);
-  await writeFile(path, `${head}\n\n${formatReport(report)}\n\n${text.slice(after)}`);
+  await replaceResults(root, "results", formatReport(report));
   for (const [name, plot] of Object.entries(plots)) {
     await writeFile(join(root, name), plot(report));
   }
 }
 
-const startMark = "<!-- results: written by npm run bench -- --document -->";
-const endMark = "<!-- end of results -->";
+/** Replaces the results of artifacts by the report. */
+export async function writeArtifactsIntoDocument(
+  root: string,
+  report: ArtifactReport,
+): Promise<void> {
+  await replaceResults(root, "artifact results", formatArtifacts(report));
+}
+
+/** Replaces what stands between two marks of the page. */
+async function replaceResults(root: string, what: string, results: string): Promise<void> {
+  const [start, end] = [
+    `<!-- ${what}: written by npm run bench -- --document -->`,
+    `<!-- end of ${what} -->`,
+  ];
+  const path = join(root, documentPath);
+  const text = await readFile(path, "utf8");
+  const [before, after] = [text.indexOf(start), text.indexOf(end)];
+  if (before === -1 || after < before) throw new Error(`${path} lacks ${start} or ${end}`);
+  const head = text.slice(0, before + start.length);
+  await writeFile(path, `${head}\n\n${results}\n\n${text.slice(after)}`);
+}

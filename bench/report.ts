@@ -12,14 +12,18 @@ import type { Measured } from "./rows.ts";
 
 const run = promisify(execFile);
 
-/** One run, as `bench/results/*.json` holds it. Times in milliseconds, memory in bytes. */
-export interface BenchReport {
+/** What the numbers of a run depend on. */
+export interface BenchHost {
   readonly date: string;
   /** Commit of the project; ends in `+` when files had changed since. */
   readonly commit: string;
   readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryBytes: number };
   readonly kernel: string;
   readonly versions: Readonly<Record<string, string>>;
+}
+
+/** One run, as `bench/results/*.json` holds it. Times in milliseconds, memory in bytes. */
+export interface BenchReport extends BenchHost {
   /**
    * What this host's control groups keep, and how long joining one took. Runs of old do not say.
    */
@@ -33,12 +37,18 @@ export interface BenchReport {
   readonly rows: readonly Measurement[];
 }
 
-/** Asks the machine about itself and makes the report of a run. */
+/** Makes the report of a run. */
 export async function makeReport(
   root: string,
   rounds: number,
   { rows, controlGroups, workDirs }: Measured,
 ): Promise<BenchReport> {
+  const host = await hostOf(root);
+  return { ...host, controlGroups, workDirs, rounds, inFlight, baseline: floorRow, rows };
+}
+
+/** Asks the machine about itself. */
+export async function hostOf(root: string): Promise<BenchHost> {
   const output = async (file: string, ...argv: string[]): Promise<string> =>
     (await run(file, argv, { cwd: root })).stdout.trim();
   const changed = await output("git", "status", "--porcelain", "--untracked-files=no");
@@ -52,17 +62,13 @@ export async function makeReport(
       python: await output("/usr/bin/python3", "--version"),
       bubblewrap: await output("/usr/bin/bwrap", "--version"),
     },
-    controlGroups,
-    workDirs,
-    rounds,
-    inFlight,
-    baseline: floorRow,
-    rows,
   };
 }
 
 /** What a run's numbers depend on, in one line. */
-export function describeRun(report: BenchReport): string {
+export function describeRun(
+  report: BenchHost & Pick<BenchReport, "controlGroups" | "workDirs" | "rounds">,
+): string {
   const { versions, machine } = report;
   return [
     `${report.date}, commit ${report.commit}`,
@@ -75,10 +81,13 @@ export function describeRun(report: BenchReport): string {
 }
 
 /** Writes the report below `bench/results/` and returns its path. */
-export async function saveReport(root: string, report: BenchReport): Promise<string> {
+export async function saveReport(root: string, report: BenchHost, kind = ""): Promise<string> {
   const directory = join(root, "bench/results");
   await mkdir(directory, { recursive: true });
-  const path = join(directory, `${report.date}-${report.commit.replace("+", "-changed")}.json`);
+  const path = join(
+    directory,
+    `${report.date}-${report.commit.replace("+", "-changed")}${kind}.json`,
+  );
   await writeFile(path, `${JSON.stringify(report, undefined, 2)}\n`);
   return path;
 }

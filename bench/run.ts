@@ -1,12 +1,16 @@
 /**
- * `npm run bench`: what a call costs, next to what its parts cost, all in one run.
+ * `npm run bench`: what a call costs, next to what its parts cost, and what its artifacts cost, next
+ * to the bare means, all in one run.
  *
- * Options: a number of rounds; `--document` to put the table and its plots into docs/.
+ * Options: a number of rounds; `--artifacts` for artifacts only; `--document` to put tables and plots
+ * into docs/.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
-import { writeIntoDocument } from "./document.ts";
-import { makeReport, saveReport } from "./report.ts";
+import { measureArtifacts } from "./artifacts/run.ts";
+import { formatArtifacts } from "./artifacts/table.ts";
+import { writeArtifactsIntoDocument, writeIntoDocument } from "./document.ts";
+import { hostOf, makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
 import { formatReport } from "./table.ts";
 
@@ -14,14 +18,25 @@ const defaultRounds = "100";
 const root = fileURLToPath(new URL("../", import.meta.url));
 
 const { values, positionals } = parseArgs({
-  options: { document: { type: "boolean", default: false } },
+  options: {
+    document: { type: "boolean", default: false },
+    artifacts: { type: "boolean", default: false },
+  },
   allowPositionals: true,
 });
 const rounds = Number(positionals[0] ?? defaultRounds);
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
-const report = await makeReport(root, rounds, await measureAll(rounds));
-console.log(formatReport(report));
-console.log(`\nWritten to ${await saveReport(root, report)}`);
-if (values.document) await writeIntoDocument(root, report);
+if (!values.artifacts) {
+  const report = await makeReport(root, rounds, await measureAll(rounds));
+  console.log(formatReport(report));
+  console.log(`\nWritten to ${await saveReport(root, report)}`);
+  if (values.document) await writeIntoDocument(root, report);
+}
+
+const host = await hostOf(root);
+const artifacts = { ...host, rounds, ...(await measureArtifacts(rounds)) };
+console.log(`\n${formatArtifacts(artifacts)}`);
+console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
+if (values.document) await writeArtifactsIntoDocument(root, artifacts);

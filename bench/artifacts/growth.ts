@@ -29,6 +29,7 @@ export async function measureGrowth(
 ): Promise<readonly Growth[]> {
   const growths: Growth[] = [];
   for (const { name: store, config } of places) {
+    if (config === undefined) continue;
     for (const work of ["collect", "stage"] as const) {
       const argv = [program, work, base, String(bytes), JSON.stringify(config)];
       const { stdout } = await run(process.execPath, argv, { timeout: 600_000 });

@@ -13,10 +13,15 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { Storage } from "@google-cloud/storage";
-import { type StoreConfig, openStore } from "../../worker/artifacts/open.ts";
+import { type StoreConfig, openCachedStore, openStore } from "../../worker/artifacts/open.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
 import { readConfig } from "../../worker/config/config.ts";
+import { systemClock } from "../../worker/support/clock.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
 import { startFake } from "./server.ts";
+
+/** Bytes of the cache: it keeps no artifact of more than a quarter of it. */
+const cacheBytes = 1_000_000_000;
 
 /** Moves files to names and back without the worker's code. */
 export interface Bare {
@@ -28,7 +33,8 @@ export interface Bare {
 /** A store of the benchmark. */
 export interface Place {
   readonly name: string;
-  readonly config: StoreConfig;
+  /** Undefined where the store is one of another place, too. */
+  readonly config: StoreConfig | undefined;
   readonly store: ArtifactStore;
   readonly bare: Bare;
 }
@@ -38,7 +44,9 @@ export async function openPlaces(
   base: string,
   stack: AsyncDisposableStack,
 ): Promise<readonly Place[]> {
-  return [await openFiles(base, stack), await openS3(stack), await openGcs(stack)];
+  const s3 = await openS3(stack);
+  const gcs = await openGcs(stack);
+  return [await openFiles(base, stack), s3, gcs, await cached(s3, base, stack)];
 }
 
 async function openFiles(base: string, stack: AsyncDisposableStack): Promise<Place> {
@@ -124,6 +132,19 @@ function bareGcs(environment: Readonly<Record<string, string>>): Bare {
       await bucket.file(name).delete();
     },
   };
+}
+
+/** A place behind a cache that has each input after the first round. */
+async function cached(
+  { name, config, bare }: Place,
+  base: string,
+  stack: AsyncDisposableStack,
+): Promise<Place> {
+  if (config === undefined) throw new Error(`${name} has no store of its own`);
+  const cache = { directory: join(base, "cache"), maxBytes: cacheBytes };
+  const host = { clock: systemClock, log: createLogger("warn", process.stderr.fd) };
+  const store = stack.use(await openCachedStore(config, cache, host));
+  return { name: `${name} behind the cache`, config: undefined, store, bare };
 }
 
 /** The store that a worker with this environment opens. */

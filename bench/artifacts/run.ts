@@ -7,13 +7,13 @@ import { startTimeoutMs } from "../environment.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureMoves } from "./moves.ts";
 import { openPlaces } from "./places.ts";
-import type { ArtifactReport } from "./table.ts";
+import type { MeasuredArtifacts } from "./table.ts";
 
 /** Two gigabytes do not fit into memory twice. */
 const disk = "/var/tmp";
 
 /** Starts the servers of the stores, and measures everything. */
-export async function measureArtifacts(rounds: number): Promise<ArtifactReport> {
+export async function measureArtifacts(rounds: number): Promise<MeasuredArtifacts> {
   await using stack = new AsyncDisposableStack();
   const base = await mkdtemp(join(disk, "str-bench-"));
   stack.defer(() => rm(base, { recursive: true, force: true }));

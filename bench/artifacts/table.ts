@@ -1,13 +1,19 @@
 /**
  * The moves of artifacts as Markdown.
  */
+import { type BenchHost, describeRun } from "../report.ts";
 import type { Growth } from "./growth.ts";
 import type { Move } from "./moves.ts";
 
 /** What was measured of artifacts. */
-export interface ArtifactReport {
+export interface MeasuredArtifacts {
   readonly moves: readonly Move[];
   readonly growths: readonly Growth[];
+}
+
+/** One run, as `bench/results/*-artifacts.json` holds it. */
+export interface ArtifactReport extends MeasuredArtifacts, BenchHost {
+  readonly rounds: number;
 }
 
 /** The times of the bare means that a move may take, from this size on. */
@@ -16,9 +22,12 @@ const aim = { ratio: 1.2, fromBytes: 1_000_000 } as const;
 /** Bytes by which resident memory may grow. */
 const maxGrowthBytes = 100_000_000;
 
-/** Two tables. */
-export function formatArtifacts({ moves, growths }: ArtifactReport): readonly string[] {
+/** The report as Markdown. */
+export function formatArtifacts(report: ArtifactReport): string {
+  const { moves, growths } = report;
   return [
+    `${describeRun(report)}.`,
+    "",
     "| what | median | p90 | bare | × bare | aim |",
     "|---|---:|---:|---:|---:|---|",
     ...moves.map(lineOf),
@@ -29,7 +38,7 @@ export function formatArtifacts({ moves, growths }: ArtifactReport): readonly st
       const growth = (growthBytes / 1_000_000).toFixed(0);
       return `| ${work} ${sizeText(bytes)}, ${store} | +${growth} | < 100 ${mark(growthBytes < maxGrowthBytes)} |`;
     }),
-  ];
+  ].join("\n");
 }
 
 function lineOf({ store, work, bytes, medianMs, p90Ms, bareMedianMs }: Move): string {

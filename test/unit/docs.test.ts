@@ -6,6 +6,7 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
+import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
 import { documentPath, plots } from "../../bench/document.ts";
 import type { BenchReport } from "../../bench/report.ts";
 import { formatReport } from "../../bench/table.ts";
@@ -157,10 +158,14 @@ describe("a table has what the code has:", () => {
   });
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {
-    const reports = globSync("bench/results/*.json", { cwd: root }).map(
-      (path) => JSON.parse(read(path)) as BenchReport,
+    const paths = globSync("bench/results/*.json", { cwd: root });
+    const [ofArtifacts, ofCalls] = [true, false].map((wanted) =>
+      paths.filter((path) => path.endsWith("-artifacts.json") === wanted),
     );
+    const reports = ofCalls!.map((path) => JSON.parse(read(path)) as BenchReport);
     const text = read(documentPath);
+    const moved = ofArtifacts!.map((path) => JSON.parse(read(path)) as ArtifactReport);
+    expect(moved.filter((report) => text.includes(formatArtifacts(report)))).toHaveLength(1);
     const shown = reports.filter((report) => text.includes(formatReport(report)));
     expect(shown).toHaveLength(1);
     for (const [path, plot] of Object.entries(plots)) {

@@ -75,12 +75,15 @@ async function servedTimes({ cli }: Dev, count: number): Promise<void> {
 
 /** Processes of a worker, by the port that only it was given. */
 async function workersOf({ port }: Pick<Dev, "port">): Promise<readonly string[]> {
-  const found: string[] = [];
+  const found = new Map<string, string | undefined>();
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
-    if (environment.includes(`DEV_BROKER_PORT=${port}\0`)) found.push(pid);
+    if (!environment.includes(`DEV_BROKER_PORT=${port}\0`)) continue;
+    const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+    found.set(pid, /^PPid:\t(\d+)$/m.exec(status)?.[1]);
   }
-  return found;
+  // A program that a worker is starting is a copy of the worker first.
+  return [...found].filter(([, parent]) => !found.has(parent ?? "")).map(([pid]) => pid);
 }
 
 async function whenNoWorkerIsLeft(port: string): Promise<void> {

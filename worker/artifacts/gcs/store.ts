@@ -7,6 +7,7 @@ import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { artifactTitle, notFound, notSaved } from "../failures.ts";
 import { namesNotListed } from "../names.ts";
 import { contentTypeOf, mimeTypeMetadata } from "../objects/content-type.ts";
+import { PartBuffers } from "../objects/part-buffers.ts";
 import { isOfSave, saveMetadata } from "../objects/saves.ts";
 import { artifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
@@ -34,7 +35,7 @@ import { GcsMarks } from "./marks.ts";
 import { factsOf } from "./metadata.ts";
 import { keepsConditions } from "./probe.ts";
 import { readObject } from "./reading.ts";
-import { createUploader } from "./upload.ts";
+import { type Uploader, createUploader, partBuffers } from "./upload.ts";
 import { listNames, listVersions } from "./versions.ts";
 
 /** Versions that one save tries, each taken by somebody else. */
@@ -58,6 +59,7 @@ class GcsStore implements ArtifactStore {
   readonly marks: GcsMarks;
   readonly #client: GcsClient;
   readonly #bucket: GcsBucket;
+  readonly #buffers = new PartBuffers(partBuffers);
   /** Whether the server is known to keep conditions, as Google's does. */
   #isConditional: boolean;
 
@@ -98,7 +100,8 @@ class GcsStore implements ArtifactStore {
     const prefix = prefixOf(key);
     const { mimeType } = metadata;
     return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
-      const put = await createUploader({ bucket: this.#bucket, source, key }, signal);
+      const upload = { bucket: this.#bucket, source, key, buffers: this.#buffers };
+      using uploader = await createUploader(upload, signal);
       const save = randomUUID();
       const facts = {
         contentType: contentTypeOf(mimeType),
@@ -108,7 +111,7 @@ class GcsStore implements ArtifactStore {
       let version = await this.#next(prefix, signal);
       for (let tries = 0; tries < maxTries; tries++) {
         const object = { ...facts, name: `${prefix}${version}` };
-        const stored = await this.#claim(object, save, put, signal);
+        const stored = await this.#claim(object, save, uploader, signal);
         if (stored !== undefined)
           return { version, sizeBytes: source.sizeBytes, etag: generationOf(stored) };
         version++;
@@ -218,12 +221,12 @@ class GcsStore implements ArtifactStore {
   async #claim(
     object: NewObject,
     save: string,
-    put: (object: NewObject) => Promise<FileMetadata>,
+    uploader: Uploader,
     signal: AbortSignal,
   ): Promise<FileMetadata | undefined> {
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       try {
-        return await put(object);
+        return await uploader.put(object);
       } catch (error) {
         if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
         const found = await this.#get(object.name, signal);

@@ -4,9 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FileMetadata } from "@google-cloud/storage";
 import { backoffDelays } from "../../support/backoff.ts";
-import { readWhole, sendInParts } from "../objects/parts.ts";
-import type { ArtifactKey } from "../scope.ts";
-import type { ArtifactSource } from "../store.ts";
+import { type CutContent, readWhole, sendInParts } from "../objects/parts.ts";
 import { type GcsBucket, type NewObject, generationOf } from "./bucket.ts";
 import { Checksum } from "./checksum.ts";
 import type { GcsRequest, GcsResponse } from "./client.ts";
@@ -25,44 +23,49 @@ const cancelTimeoutMs = 10_000;
 /** Status of an upload that goes on, and of one that was cancelled. */
 const [incomplete, cancelled] = [308, 499];
 
+/** Parts in memory: the server takes those of an upload in their order only. */
+export const partBuffers = { maxOfContent: 1, max: 10 } as const;
+
 /** An upload's bucket and content. */
-export interface Upload {
+export interface Upload extends CutContent {
   readonly bucket: GcsBucket;
-  readonly source: ArtifactSource;
-  /** For errors. */
-  readonly key: ArtifactKey;
 }
 
-/**
- * Content whose upload may be repeated under another name: what fits into a request is read once.
- * Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing.
- */
-export async function createUploader(
-  upload: Upload,
-  signal: AbortSignal,
-): Promise<(object: NewObject) => Promise<FileMetadata>> {
-  const { bucket, source, key } = upload;
-  if (source.sizeBytes > partBytes) return (object) => uploadParts(upload, object, signal);
-  const content = await readWhole(source, key, signal);
+/** Content whose upload may be repeated under another name. */
+export interface Uploader extends Disposable {
+  /** Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing. */
+  put(object: NewObject): Promise<FileMetadata>;
+}
+
+/** Reads what fits into a request, once. The caller disposes it. */
+export async function createUploader(upload: Upload, signal: AbortSignal): Promise<Uploader> {
+  const { bucket, source } = upload;
+  if (source.sizeBytes > partBytes) {
+    const put = (object: NewObject): Promise<FileMetadata> => uploadParts(upload, object, signal);
+    return { put, [Symbol.dispose]: () => undefined };
+  }
+  const { content, [Symbol.dispose]: dispose } = await readWhole(upload, signal);
   const checksum = new Checksum();
   checksum.update(content);
-  return async (object) => {
-    const stored = await bucket.insert(object, content, checksum.value, signal);
-    return verified(bucket, stored, checksum);
+  return {
+    async put(object) {
+      const stored = await bucket.insert(object, content, checksum.value, signal);
+      return verified(bucket, stored, checksum);
+    },
+    [Symbol.dispose]: dispose,
   };
 }
 
 async function uploadParts(
-  { bucket, source, key }: Upload,
+  upload: Upload,
   object: NewObject,
   signal: AbortSignal,
 ): Promise<FileMetadata> {
+  const { bucket, source } = upload;
   const url = await bucket.startUpload(object, source.sizeBytes, signal);
   const session = new UploadSession(bucket, url, source.sizeBytes);
   try {
-    // The server takes bytes in their order only.
-    const cut = { partBytes, partsAtOnce: 1 };
-    await sendInParts(source, key, cut, (part, ending) => session.send(part, ending), signal);
+    await sendInParts(upload, partBytes, (part, ending) => session.send(part, ending), signal);
   } catch (error) {
     await session.cancel();
     throw error;

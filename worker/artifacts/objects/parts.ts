@@ -1,55 +1,58 @@
 /**
- * Cuts content into the bodies of requests, which can be repeated.
+ * Cuts content into the bodies of requests, which can be repeated, in bounded memory.
  */
 import { pipeline } from "node:stream/promises";
 import { exactly } from "../content.ts";
 import type { ArtifactKey } from "../scope.ts";
 import type { ArtifactSource } from "../store.ts";
+import type { PartBuffers } from "./part-buffers.ts";
 
-/** How content is cut. */
-export interface Cut {
-  readonly partBytes: number;
-  /** Parts that are sent at once, each in a buffer of its own. */
-  readonly partsAtOnce: number;
+/** A content to send. */
+export interface CutContent {
+  readonly source: ArtifactSource;
+  /** For errors. */
+  readonly key: ArtifactKey;
+  readonly buffers: PartBuffers;
 }
 
 /**
  * Calls `send` with each part, in their order; an empty content is one part. Rejects with the first
  * error of `send`, whose signal ends the others, and StoreError for content of another size. No
  * part is being sent after that.
- *
- * @param key for errors
  */
 export async function sendInParts(
-  source: ArtifactSource,
-  key: ArtifactKey,
-  { partBytes, partsAtOnce }: Cut,
+  { source, key, buffers }: CutContent,
+  partBytes: number,
   send: (part: Buffer, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
+  const bytes = Math.min(partBytes, source.sizeBytes);
+  using own = await buffers.open(bytes, signal);
   const ending = new AbortController();
   const whileSending = AbortSignal.any([signal, ending.signal]);
   const sending = new Set<Promise<void>>();
-  const free: Buffer[] = [];
-  /** Resolves when another part may be filled. */
-  const start = async (buffer: Buffer, filled: number): Promise<void> => {
+  const start = (buffer: Buffer, filled: number): void => {
     const sent = send(buffer.subarray(0, filled), whileSending).then(() => {
-      free.push(buffer);
+      own.giveBack(buffer);
       sending.delete(sent);
     });
     sending.add(sent);
     sent.catch(() => undefined);
-    if (sending.size >= partsAtOnce) await Promise.race(sending);
+  };
+  const next = async (): Promise<Buffer> => {
+    for (;;) {
+      const buffer = own.take();
+      if (buffer !== undefined) return buffer;
+      await Promise.race(sending);
+    }
   };
   const cut = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
-    const bytes = Math.min(partBytes, source.sizeBytes);
-    const next = (): Buffer => free.pop() ?? Buffer.allocUnsafeSlow(bytes);
-    let [part, filled] = [next(), 0];
+    let [part, filled] = [await next(), 0];
     for await (const chunk of chunks) {
       for (let taken = 0; taken < chunk.byteLength;) {
         if (filled === bytes) {
-          await start(part, filled);
-          [part, filled] = [next(), 0];
+          start(part, filled);
+          [part, filled] = [await next(), 0];
         }
         const piece = chunk.subarray(taken, taken + bytes - filled);
         part.set(piece, filled);
@@ -57,7 +60,7 @@ export async function sendInParts(
         taken += piece.byteLength;
       }
     }
-    await start(part, filled);
+    start(part, filled);
     await Promise.all(sending);
   };
   try {
@@ -68,15 +71,22 @@ export async function sendInParts(
   }
 }
 
-/** The whole content, in one buffer. Rejects as {@link sendInParts} does. */
+/** The whole content in one buffer, which the caller disposes. Rejects as {@link sendInParts}. */
 export async function readWhole(
-  source: ArtifactSource,
-  key: ArtifactKey,
+  { source, key, buffers }: CutContent,
   signal: AbortSignal,
-): Promise<Buffer> {
-  let content: Buffer = Buffer.alloc(0);
-  const keep = async (part: Buffer): Promise<void> => void (content = part);
-  const cut = { partBytes: source.sizeBytes, partsAtOnce: 1 };
-  await sendInParts(source, key, cut, keep, signal);
-  return content;
+): Promise<Disposable & { readonly content: Buffer }> {
+  using stack = new DisposableStack();
+  const own = stack.use(await buffers.open(source.sizeBytes, signal));
+  const content = own.take() ?? Buffer.alloc(0);
+  let filled = 0;
+  const fill = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+    for await (const chunk of chunks) {
+      content.set(chunk, filled);
+      filled += chunk.byteLength;
+    }
+  };
+  await pipeline(source.open(), exactly(source.sizeBytes, key), fill, { signal });
+  const owned = stack.move();
+  return { content, [Symbol.dispose]: () => owned.dispose() };
 }

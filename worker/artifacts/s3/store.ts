@@ -9,6 +9,7 @@ import type { MarkStore } from "../marks.ts";
 import { namesNotListed } from "../names.ts";
 import { contentTypeOf } from "../objects/content-type.ts";
 import { isOfSave } from "../objects/saves.ts";
+import { PartBuffers } from "../objects/part-buffers.ts";
 import { artifactKey } from "../scope.ts";
 import type {
   ArtifactFacts,
@@ -34,7 +35,7 @@ import { encodeMetadata } from "./metadata.ts";
 import { type Bucket, factsOf, headObject, openObject } from "./objects.ts";
 import { keepsConditions } from "./probe.ts";
 import { Reservations } from "./reservations.ts";
-import { type ObjectFacts, createUploader } from "./upload.ts";
+import { type ObjectFacts, type Uploader, createUploader, partBuffers } from "./upload.ts";
 import { listNames, listVersions } from "./versions.ts";
 
 /** Versions that one save tries, each taken by somebody else. */
@@ -61,6 +62,7 @@ class S3Store implements ArtifactStore {
   readonly #client: S3Client;
   readonly #reservations: Reservations;
   readonly #bucket: Bucket;
+  readonly #buffers = new PartBuffers(partBuffers);
   /** Whether the server keeps conditions, once it was asked. */
   #isConditional: boolean | undefined;
 
@@ -110,8 +112,9 @@ class S3Store implements ArtifactStore {
     return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
       const isVerified = this.#config.checksums === "supported";
       const isConditional = this.#isConditional !== false;
-      const upload = { client: this.#client, source, key, isVerified, isConditional };
-      const put = await createUploader(upload, signal);
+      const content = { source, key, buffers: this.#buffers };
+      const upload = { client: this.#client, ...content, isVerified, isConditional };
+      using uploader = await createUploader(upload, signal);
       const etag = randomUUID();
       let version = await this.#next(prefix, signal);
       for (let tries = 0; tries < maxTries; tries++) {
@@ -120,8 +123,8 @@ class S3Store implements ArtifactStore {
           Metadata: encodeMetadata({ key, sessionId, version, save: etag }, metadata),
         };
         const isOwn = await (isConditional
-          ? this.#claim(facts, etag, put, signal)
-          : this.#claimReserved(facts, etag, put, signal));
+          ? this.#claim(facts, etag, uploader, signal)
+          : this.#claimReserved(facts, etag, uploader, signal));
         if (isOwn) return { version, sizeBytes: source.sizeBytes, etag };
         version++;
       }
@@ -236,12 +239,12 @@ class S3Store implements ArtifactStore {
   async #claim(
     facts: ObjectFacts,
     etag: string,
-    put: (facts: ObjectFacts) => Promise<void>,
+    uploader: Uploader,
     signal: AbortSignal,
   ): Promise<boolean> {
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       try {
-        await put(facts);
+        await uploader.put(facts);
         return true;
       } catch (error) {
         if (isConflict(error)) continue;
@@ -257,14 +260,14 @@ class S3Store implements ArtifactStore {
   async #claimReserved(
     facts: ObjectFacts,
     etag: string,
-    put: (facts: ObjectFacts) => Promise<void>,
+    uploader: Uploader,
     signal: AbortSignal,
   ): Promise<boolean> {
     const reservation = await this.#reservations.reserve(facts.Key, signal);
     if (reservation === undefined) return false;
     const isTaken = (await headObject(this.#bucket, facts.Key, signal)) !== undefined;
     // A failed one may still arrive, and would replace what another saver wrote: it keeps the key.
-    if (!isTaken) await put(facts);
+    if (!isTaken) await uploader.put(facts);
     const head = await headObject(this.#bucket, facts.Key, signal);
     await reservation.release(signal);
     return head !== undefined && isOfSave(head.Metadata, etag);

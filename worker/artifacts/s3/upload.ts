@@ -13,16 +13,17 @@ import {
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { readWhole, sendInParts } from "../objects/parts.ts";
-import type { ArtifactKey } from "../scope.ts";
-import type { ArtifactSource } from "../store.ts";
+import { type CutContent, readWhole, sendInParts } from "../objects/parts.ts";
 
 /** Bytes of a part, at least: Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
 const minPartBytes = 5 * 1024 * 1024;
 const maxParts = 10_000;
 
-/** Parts of an upload that are sent at once: a distant server answers each after a while. */
-const partsAtOnce = 3;
+/**
+ * Parts in memory and on their way, of an upload and of all: a distant server answers each after a
+ * while.
+ */
+export const partBuffers = { maxOfContent: 3, max: 16 } as const;
 
 /** Milliseconds to abort an upload that failed. */
 const abortTimeoutMs = 10_000;
@@ -34,42 +35,45 @@ export type ObjectFacts = { readonly Bucket: string; readonly Key: string } & Pi
 >;
 
 /** An upload's client and content. */
-export interface Upload {
+export interface Upload extends CutContent {
   readonly client: S3Client;
-  readonly source: ArtifactSource;
-  /** For errors. */
-  readonly key: ArtifactKey;
   /** Whether the server verifies the checksum of the whole object. */
   readonly isVerified: boolean;
   /** Whether the key must be free. */
   readonly isConditional: boolean;
 }
 
-/**
- * Content whose upload may be repeated under another key: what fits into a part is read once.
- * Rejects with the SDK's error, of status 412 when the key is taken, and then leaves nothing.
- */
-export async function createUploader(
-  upload: Upload,
-  signal: AbortSignal,
-): Promise<(facts: ObjectFacts) => Promise<void>> {
-  const { client, source, key, isConditional } = upload;
-  if (source.sizeBytes > minPartBytes) return (facts) => uploadParts(upload, facts, signal);
-  const content = await readWhole(source, key, signal);
-  return async (facts) => {
-    const put = new PutObjectCommand({
-      ...facts,
-      Body: content,
-      // The SDK takes an empty body for one of unknown length.
-      ContentLength: content.byteLength,
-      ...(isConditional && { IfNoneMatch: "*" }),
-    });
-    await client.send(put, { abortSignal: signal });
+/** Content whose upload may be repeated under another key. */
+export interface Uploader extends Disposable {
+  /** Rejects with the SDK's error, of status 412 when the key is taken, and then leaves nothing. */
+  put(facts: ObjectFacts): Promise<void>;
+}
+
+/** Reads what fits into a part, once. The caller disposes it. */
+export async function createUploader(upload: Upload, signal: AbortSignal): Promise<Uploader> {
+  const { client, source, isConditional } = upload;
+  if (source.sizeBytes > minPartBytes) {
+    const put = (facts: ObjectFacts): Promise<void> => uploadParts(upload, facts, signal);
+    return { put, [Symbol.dispose]: () => undefined };
+  }
+  const { content, [Symbol.dispose]: dispose } = await readWhole(upload, signal);
+  return {
+    async put(facts) {
+      const put = new PutObjectCommand({
+        ...facts,
+        Body: content,
+        // The SDK takes an empty body for one of unknown length.
+        ContentLength: content.byteLength,
+        ...(isConditional && { IfNoneMatch: "*" }),
+      });
+      await client.send(put, { abortSignal: signal });
+    },
+    [Symbol.dispose]: dispose,
   };
 }
 
 async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSignal): Promise<void> {
-  const { client, source, key, isVerified, isConditional } = upload;
+  const { client, source, isVerified, isConditional } = upload;
   const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
   const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });
   const { UploadId } = await client.send(create, { abortSignal: signal });
@@ -85,9 +89,8 @@ async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSign
     const { ETag } = await client.send(part, { abortSignal });
     parts[PartNumber - 1] = { PartNumber, ETag, ...own };
   };
-  const cut = { partBytes: partBytesOf(source.sizeBytes), partsAtOnce };
   try {
-    await sendInParts(source, key, cut, send, signal);
+    await sendInParts(upload, partBytesOf(source.sizeBytes), send, signal);
     const complete = new CompleteMultipartUploadCommand({
       ...target,
       MultipartUpload: { Parts: parts },
