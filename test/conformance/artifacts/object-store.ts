@@ -2,11 +2,17 @@
  * What stores of objects have to do besides the contract of every store, since a bucket has no
  * directories and is listed page by page.
  */
+import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { type FailingObjectStore, describeObjectStoreFailures } from "./object-store/failures.ts";
+import {
+  type FailingObjectStore,
+  describeObjectStoreFailures,
+  largeBytes,
+} from "./object-store/failures.ts";
+import { contentOf } from "./object-store/saving.ts";
 import type { SeededVersion } from "./object-store/seeded.ts";
-import { never, newScope, readText, saveText } from "./under-test.ts";
+import { never, newScope, readText, saveText, sourceOf, text } from "./under-test.ts";
 
 /** A store of objects under test. */
 export interface ObjectStoreOptions {
@@ -95,6 +101,14 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
         expect(await store.versions(scope, filename, never)).toEqual([0]);
         expect(await readText(store, scope, filename)).toBe(filename);
       }
+    });
+
+    test("content of several parts comes back byte by byte", async () => {
+      await using store = await create();
+      const [scope, content] = [newScope(), contentOf(largeBytes + 4)];
+      await store.save(scope, "a.bin", sourceOf(content), text, never);
+      const { body } = await store.open(scope, { filename: "a.bin", version: 0 }, never);
+      expect((await buffer(body)).equals(content)).toBe(true);
     });
 
     if (failures !== undefined) describeObjectStoreFailures(create, failures);

@@ -12,8 +12,7 @@ import { describeArtifactStore } from "../../conformance/artifacts/artifact-stor
 import { describeMarkStore } from "../../conformance/artifacts/mark-store.ts";
 import { describeObjectStore } from "../../conformance/artifacts/object-store.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
-import { GcsTestBucket } from "../../support/gcs-bucket.ts";
-import { gcsStore } from "../../support/gcs.ts";
+import { GcsTestBucket, gcsStore } from "../../support/gcs.ts";
 import { goProgram } from "../../support/go-program.ts";
 
 const [module, version] = ["github.com/fsouza/fake-gcs-server", "v1.56.1"];

@@ -7,8 +7,7 @@
 import { afterAll, beforeEach } from "vitest";
 import { describeArtifactStore } from "../../conformance/artifacts/artifact-store.ts";
 import { describeObjectStore } from "../../conformance/artifacts/object-store.ts";
-import { GcsTestBucket } from "../../support/gcs-bucket.ts";
-import { gcsStore } from "../../support/gcs.ts";
+import { GcsTestBucket, gcsStore } from "../../support/gcs.ts";
 
 const { GCS_TEST_BUCKET: bucket = "" } = process.env;
 

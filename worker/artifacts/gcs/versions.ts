@@ -21,7 +21,7 @@ export function listVersions(
   return versionsIn(listPages(listing, signal), prefix);
 }
 
-/** The filenames of a session and its user, sorted. Throws StoreError `too-many-names`, and GcsError. */
+/** Filenames of session and user, sorted. Throws StoreError `too-many-names`, and GcsError. */
 export async function listNames(
   bucket: GcsBucket,
   scope: ArtifactScope,

@@ -20,7 +20,7 @@ export async function listVersions(
   return versionsIn(listPages(listing, signal), prefix);
 }
 
-/** The filenames of a session and its user, sorted. Throws StoreError `too-many-names`, the SDK's errors. */
+/** Filenames of session and user, sorted. Throws StoreError `too-many-names`, the SDK's errors. */
 export async function listNames(
   client: S3Client,
   Bucket: string,

@@ -37,13 +37,6 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
   }
 
   describe("a save", () => {
-    test("of several parts comes back byte by byte", async () => {
-      await using store = await create();
-      const scope = newScope();
-      await save(store, scope, largeBytes + 4);
-      await expectWhole(store, scope, largeBytes + 4);
-    });
-
     test.for([
       ["write", 1024 * 1024, "cut request"],
       ["write", 1024 * 1024, "lose answer"],
