@@ -1,11 +1,18 @@
 /**
- * Stores of Google Cloud Storage of tests, and servers for them.
+ * Stores of Google Cloud Storage of tests, and servers and buckets for them.
  */
+import { type Bucket, Storage } from "@google-cloud/storage";
 import { afterAll, beforeAll, vi } from "vitest";
 import { type FakeGcs, type FakeGcsOptions, startFakeGcs } from "../../harness/fakes/gcs/server.ts";
 import type { GcsStoreConfig } from "../../worker/artifacts/gcs/config.ts";
 import { createGcsStore } from "../../worker/artifacts/gcs/store.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
+import { mapConcurrently } from "../../worker/support/concurrent.ts";
+import { type SeededVersion, keyOf } from "../conformance/artifacts/object-store/seeded.ts";
+import { never } from "../conformance/artifacts/under-test.ts";
+
+/** Requests of a seeding at the same time. */
+const parallel = 16;
 
 /** The SDK finds credentials in the environment. */
 export function useGcsCredentials(file: string): void {
@@ -37,4 +44,25 @@ export function gcsStore(
     storageClass: undefined,
     ...changes,
   });
+}
+
+/** A bucket by the SDK's own methods: Google's, or without credentials that of an endpoint. */
+export class GcsTestBucket {
+  readonly #bucket: Bucket;
+
+  constructor(name: string, apiEndpoint?: string) {
+    const place = apiEndpoint === undefined ? {} : { apiEndpoint };
+    this.#bucket = new Storage({ projectId: "none", ...place }).bucket(name);
+  }
+
+  async seed(versions: readonly SeededVersion[]): Promise<void> {
+    await mapConcurrently(versions, parallel, never, ({ content, ...version }) =>
+      this.#bucket.file(keyOf(version)).save(content, { resumable: false }),
+    );
+  }
+
+  /** Removes the objects that begin so. */
+  async clear(prefix: string): Promise<void> {
+    await this.#bucket.deleteFiles({ prefix });
+  }
 }

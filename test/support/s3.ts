@@ -6,7 +6,6 @@ import { type FakeS3, type FakeS3Options, startFakeS3 } from "../../harness/fake
 import type { S3StoreConfig } from "../../worker/artifacts/s3/config.ts";
 import { createS3Store } from "../../worker/artifacts/s3/store.ts";
 import type { ArtifactStore } from "../../worker/artifacts/store.ts";
-import type { SeededVersion } from "../conformance/artifacts/object-store.ts";
 
 /** The SDK finds credentials in the environment. */
 export function useCredentials(accessKeyId: string, secretAccessKey: string): void {
@@ -48,9 +47,4 @@ export function s3StoreOf(
     storageClass: undefined,
     ...changes,
   });
-}
-
-/** The key of a version, as agents write it. */
-export function s3KeyOf({ scope, filename, version }: Omit<SeededVersion, "content">): string {
-  return `${scope.root}/${scope.userId}/${scope.sessionId}/${filename}/${version}`;
 }

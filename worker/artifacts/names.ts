@@ -2,25 +2,29 @@
  * Collects the filenames of a session and its user.
  */
 import { type ArtifactLevel, listedFilename } from "./scope.ts";
-import { StoreError } from "./store.ts";
+import { type ArtifactScope, StoreError } from "./store.ts";
 
 /** Filenames of one listing, at most. */
 export const maxNames = 100_000;
 
 /** Begins the errors of a listing. */
-export const namesNotListed = "The artifacts of the session could not be listed";
+export function namesNotListed({ sessionId }: ArtifactScope): string {
+  return `The artifacts of session ${sessionId} could not be listed`;
+}
 
 /** The error of a listing that does not end. */
-export function tooManyNames(): StoreError {
-  return new StoreError("too-many-names", `${namesNotListed}: there are too many of them.`);
+export function tooManyNames(scope: ArtifactScope): StoreError {
+  return new StoreError("too-many-names", `${namesNotListed(scope)}: there are too many of them.`);
 }
 
 /** A listing under way. */
 export class NameList {
   readonly #filenames: string[] = [];
+  readonly #scope: ArtifactScope;
   readonly #max: number;
 
-  constructor(max = maxNames) {
+  constructor(scope: ArtifactScope, max = maxNames) {
+    this.#scope = scope;
     this.#max = max;
   }
 
@@ -29,7 +33,8 @@ export class NameList {
     const filename = listedFilename(level, name);
     if (filename === undefined) return;
     if (this.#filenames.length >= this.#max) {
-      throw new StoreError("too-many-names", `${namesNotListed}: it has more than ${this.#max}.`);
+      const doing = namesNotListed(this.#scope);
+      throw new StoreError("too-many-names", `${doing}: it has more than ${this.#max}.`);
     }
     this.#filenames.push(filename);
   }

@@ -34,6 +34,7 @@ export function perform(
     },
     "uploads.start": () => startUpload(request, bucket, body),
     "uploads.put": () => putUpload(request, bucket, body, keptBytes),
+    "uploads.complete": () => putUpload(request, bucket, body, keptBytes),
     "uploads.query": () => queryUpload(request, bucket),
     "uploads.cancel": () => cancelUpload(request, bucket),
   };

@@ -15,6 +15,8 @@ export type GcsOperation =
   | "objects.delete"
   | "uploads.start"
   | "uploads.put"
+  /** The put that brings the last byte. */
+  | "uploads.complete"
   | "uploads.query"
   | "uploads.cancel";
 
@@ -53,11 +55,17 @@ function uploadOperation(
 ): GcsOperation | undefined {
   const operations: Readonly<Record<string, GcsOperation>> = query.has("upload_id")
     ? {
-        PUT: range?.startsWith("bytes */") ? "uploads.query" : "uploads.put",
+        PUT: putOperation(range),
         DELETE: "uploads.cancel",
       }
     : { POST: query.get("uploadType") === "resumable" ? "uploads.start" : "objects.insert" };
   return operations[method];
+}
+
+function putOperation(range = ""): GcsOperation {
+  if (range.startsWith("bytes */")) return "uploads.query";
+  const [, last, total] = /^bytes \d+-(\d+)\/(\d+|\*)$/.exec(range) ?? [];
+  return total === "*" || Number(last) + 1 < Number(total) ? "uploads.put" : "uploads.complete";
 }
 
 function objectOperation(

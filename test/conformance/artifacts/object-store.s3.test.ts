@@ -5,8 +5,9 @@ import { onTestFinished } from "vitest";
 import type { S3Operation } from "../../../harness/fakes/s3/request.ts";
 import { startFakeS3 } from "../../../harness/fakes/s3/server.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { s3KeyOf, s3Store, useFakeS3 } from "../../support/s3.ts";
+import { s3Store, useFakeS3 } from "../../support/s3.ts";
 import type { BrokenAccess, ObjectRequest } from "./object-store/failures.ts";
+import { keyOf } from "./object-store/seeded.ts";
 import { describeObjectStore } from "./object-store.ts";
 
 const bucket = "kept-objects";
@@ -14,6 +15,7 @@ const server = useFakeS3({ buckets: [bucket] });
 
 const operations: Readonly<Record<ObjectRequest, S3Operation>> = {
   list: "ListObjectsV2",
+  open: "GetObject",
   read: "GetObject",
   write: "PutObject",
   part: "UploadPart",
@@ -43,7 +45,7 @@ describeObjectStore("s3", {
   create: () => Promise.resolve(s3Store(server().endpoint, bucket)),
   seed: (versions) => {
     for (const { content, ...version } of versions)
-      server().bucket(bucket).put(s3KeyOf(version), Buffer.from(content), {}, unconditional);
+      server().bucket(bucket).put(keyOf(version), Buffer.from(content), {}, unconditional);
     return Promise.resolve();
   },
   failures: {

@@ -2,18 +2,17 @@
  * What stores of objects have to do besides the contract of every store, since a bucket has no
  * directories and is listed page by page.
  */
+import { buffer } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { type FailingObjectStore, describeObjectStoreFailures } from "./object-store/failures.ts";
-import { never, newScope, readText, saveText } from "./under-test.ts";
-
-/** A version that was saved by another program. */
-export interface SeededVersion {
-  readonly scope: ArtifactScope;
-  readonly filename: string;
-  readonly version: number;
-  readonly content: string;
-}
+import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
+import {
+  type FailingObjectStore,
+  describeObjectStoreFailures,
+  largeBytes,
+} from "./object-store/failures.ts";
+import { contentOf } from "./object-store/saving.ts";
+import type { SeededVersion } from "./object-store/seeded.ts";
+import { never, newScope, readText, saveText, sourceOf, text } from "./under-test.ts";
 
 /** A store of objects under test. */
 export interface ObjectStoreOptions {
@@ -56,20 +55,24 @@ const names = [
 export function describeObjectStore(name: string, options: ObjectStoreOptions): void {
   const { create, seed, listed = 2_500, failures } = options;
   describe(`object store: ${name}`, () => {
-    test("32 savers of one name get versions of their own, and keep their content", async () => {
-      await using store = await create();
-      const scope = newScope();
-      const contents = Array.from({ length: 32 }, (_, index) => `content ${index}`);
-      const saved = await Promise.all(
-        contents.map((content) => saveText(store, scope, "a.txt", content)),
-      );
-      const versions = saved.map(({ version }) => version);
-      expect(new Set(versions).size).toBe(32);
-      const listing = await store.versions(scope, "a.txt", never);
-      expect(listing).toEqual(versions.toSorted((a, b) => a - b));
-      const read = versions.map((version) => readText(store, scope, "a.txt", version));
-      expect(await Promise.all(read)).toEqual(contents);
-    });
+    test(
+      "32 savers of one name get versions of their own, and keep their content",
+      { tags: "full" },
+      async () => {
+        await using store = await create();
+        const scope = newScope();
+        const contents = Array.from({ length: 32 }, (_, index) => `content ${index}`);
+        const saved = await Promise.all(
+          contents.map((content) => saveText(store, scope, "a.txt", content)),
+        );
+        const versions = saved.map(({ version }) => version);
+        expect(new Set(versions).size).toBe(32);
+        const listing = await store.versions(scope, "a.txt", never);
+        expect(listing).toEqual(versions.toSorted((a, b) => a - b));
+        const read = versions.map((version) => readText(store, scope, "a.txt", version));
+        expect(await Promise.all(read)).toEqual(contents);
+      },
+    );
 
     test("versions are listed over several pages, and the latest is found", async () => {
       await using store = await create();
@@ -98,6 +101,14 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
         expect(await store.versions(scope, filename, never)).toEqual([0]);
         expect(await readText(store, scope, filename)).toBe(filename);
       }
+    });
+
+    test("content of several parts comes back byte by byte", async () => {
+      await using store = await create();
+      const [scope, content] = [newScope(), contentOf(largeBytes + 4)];
+      await store.save(scope, "a.bin", sourceOf(content), text, never);
+      const { body } = await store.open(scope, { filename: "a.bin", version: 0 }, never);
+      expect((await buffer(body)).equals(content)).toBe(true);
     });
 
     if (failures !== undefined) describeObjectStoreFailures(create, failures);

@@ -10,8 +10,9 @@ import { once } from "node:events";
 import { afterAll, beforeEach, vi } from "vitest";
 import { describeArtifactStore } from "../../conformance/artifacts/artifact-store.ts";
 import { describeMarkStore } from "../../conformance/artifacts/mark-store.ts";
+import { describeObjectStore } from "../../conformance/artifacts/object-store.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
-import { gcsStore } from "../../support/gcs.ts";
+import { GcsTestBucket, gcsStore } from "../../support/gcs.ts";
 import { goProgram } from "../../support/go-program.ts";
 
 const [module, version] = ["github.com/fsouza/fake-gcs-server", "v1.56.1"];
@@ -52,6 +53,12 @@ async function createBucket(name: string): Promise<void> {
 const openStore = (bucket: string) => gcsStore(endpoint, bucket, { isAnonymous: true });
 
 describeArtifactStore("gcs on fake-gcs-server", () => Promise.resolve(openStore("artifacts")));
+
+describeObjectStore("gcs on fake-gcs-server", {
+  create: () => Promise.resolve(openStore("artifacts")),
+  seed: (versions) => new GcsTestBucket("artifacts", endpoint).seed(versions),
+  listed: 1_050,
+});
 
 let buckets = 0;
 describeMarkStore("gcs on fake-gcs-server", async () => {

@@ -14,8 +14,8 @@ import {
 import type { MarkStore } from "../../../worker/artifacts/marks.ts";
 import type { S3StoreConfig } from "../../../worker/artifacts/s3/config.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
-import type { SeededVersion } from "../../conformance/artifacts/object-store.ts";
-import { s3KeyOf, s3StoreOf } from "../s3.ts";
+import { type SeededVersion, keyOf } from "../../conformance/artifacts/object-store/seeded.ts";
+import { s3StoreOf } from "../s3.ts";
 
 /** Requests at the same time. */
 const parallel = 16;
@@ -69,7 +69,7 @@ export class S3Bucket implements Disposable {
 
   async seed(versions: readonly SeededVersion[]): Promise<void> {
     await forEach(versions, ({ content: Body, ...version }) =>
-      this.client.send(new PutObjectCommand({ Bucket: this.#name, Key: s3KeyOf(version), Body })),
+      this.client.send(new PutObjectCommand({ Bucket: this.#name, Key: keyOf(version), Body })),
     );
   }
 

@@ -7,7 +7,7 @@ const [session, user] = artifactLevels(scope);
 
 describe("a list of names", () => {
   test("has every name as the filename that leads to it", () => {
-    const list = new NameList();
+    const list = new NameList(scope);
     for (const name of ["b.txt", "users", "年.csv"]) list.add(session, name);
     for (const name of ["a.txt", "user:b"]) list.add(user, name);
 
@@ -26,19 +26,19 @@ describe("a list of names", () => {
   test.for(["", "..", "a/b", "user:a.txt", "ﬁle.txt", "a\u0007", ".str-claims"])(
     "leaves out %j, which no filename of the session means",
     (name) => {
-      const list = new NameList();
+      const list = new NameList(scope);
       list.add(session, name);
       expect(list.sorted()).toEqual([]);
     },
   );
 
   test("has a bound, which both levels share", () => {
-    const list = new NameList(2);
+    const list = new NameList(scope, 2);
     list.add(session, "a");
     list.add(session, "..");
     list.add(user, "b");
     expect(() => list.add(user, "c")).toThrow(
-      "The artifacts of the session could not be listed: it has more than 2.",
+      `The artifacts of session ${scope.sessionId} could not be listed: it has more than 2.`,
     );
   });
 });

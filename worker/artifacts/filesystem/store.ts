@@ -142,8 +142,8 @@ class FilesystemStore implements ArtifactStore {
 
   async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
     const levels = artifactLevels(scope);
-    return guarded(namesNotListed, signal, async () => {
-      const list = new NameList();
+    return guarded(namesNotListed(scope), signal, async () => {
+      const list = new NameList(scope);
       for (const level of levels) {
         const directory = await findDirectory(this.#base, outerLevels(level));
         if (directory === undefined) continue;

@@ -4,9 +4,10 @@
 import type { Readable } from "node:stream";
 import type { FileMetadata } from "@google-cloud/storage";
 import { readToEnd } from "../objects/reading.ts";
+import { reasons } from "../objects/reasons.ts";
 import { type GcsBucket, generationOf } from "./bucket.ts";
 import { Checksum } from "./checksum.ts";
-import { reasonOf } from "./failures.ts";
+import { isMissing, reasonOf } from "./failures.ts";
 
 /** The whole content, requested when it is read. Errors are StoreError `unavailable`. */
 export function readObject(
@@ -23,6 +24,6 @@ export function readObject(
     rest: (offset, signal) => bucket.read(name, { generation, offset }, signal),
     update: (chunk) => checksum.update(chunk),
     isDamaged: () => crc32c !== undefined && crc32c !== checksum.value,
-    reasonOf,
+    reasonOf: (error) => (isMissing(error) ? reasons.gone : reasonOf(error)),
   });
 }

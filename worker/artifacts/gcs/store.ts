@@ -9,7 +9,7 @@ import { namesNotListed } from "../names.ts";
 import { contentTypeOf, mimeTypeMetadata } from "../objects/content-type.ts";
 import { PartBuffers } from "../objects/part-buffers.ts";
 import { isOfSave, saveMetadata } from "../objects/saves.ts";
-import { artifactKey, artifactLevels } from "../scope.ts";
+import { artifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 import type {
   ArtifactFacts,
@@ -143,8 +143,9 @@ class GcsStore implements ArtifactStore {
   }
 
   async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
-    const levels = artifactLevels(scope);
-    return guardedRequest(namesNotListed, signal, () => listNames(this.#bucket, levels, signal));
+    return guardedRequest(namesNotListed(scope), signal, () =>
+      listNames(this.#bucket, scope, signal),
+    );
   }
 
   async versions(

@@ -3,7 +3,8 @@
  */
 import { NameList, tooManyNames } from "../names.ts";
 import { tooManyVersions, versionsIn } from "../objects/keys.ts";
-import type { ArtifactLevel } from "../scope.ts";
+import { artifactLevels } from "../scope.ts";
+import type { ArtifactScope } from "../store.ts";
 import type { GcsBucket } from "./bucket.ts";
 import { levelPrefixOf } from "./keys.ts";
 import { listPages } from "./listing.ts";
@@ -20,17 +21,18 @@ export function listVersions(
   return versionsIn(listPages(listing, signal), prefix);
 }
 
-/** The filenames at some levels, sorted. Throws StoreError `too-many-names`, and GcsError. */
+/** Filenames of session and user, sorted. Throws StoreError `too-many-names`, and GcsError. */
 export async function listNames(
   bucket: GcsBucket,
-  levels: readonly ArtifactLevel[],
+  scope: ArtifactScope,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const list = new NameList();
-  for (const level of levels) {
+  const list = new NameList(scope);
+  const tooLong = (): Error => tooManyNames(scope);
+  for (const level of artifactLevels(scope)) {
     // By its length: a scope may have slashes.
     const prefix = levelPrefixOf(level);
-    const listing = { ...byName, bucket, prefix, tooLong: tooManyNames };
+    const listing = { ...byName, bucket, prefix, tooLong };
     for await (const { prefixes } of listPages(listing, signal)) {
       for (const deeper of prefixes) list.add(level, deeper.slice(prefix.length, -1));
     }

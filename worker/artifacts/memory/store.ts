@@ -121,7 +121,7 @@ class MemoryStore implements ArtifactStore {
   async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
     const levels = artifactLevels(scope);
     signal.throwIfAborted();
-    const list = new NameList();
+    const list = new NameList(scope);
     for (const level of levels) {
       for (const [name, versions] of this.#levels.get(levelKey(level)) ?? []) {
         if (versions.length > 0) list.add(level, name);

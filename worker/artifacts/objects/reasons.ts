@@ -15,6 +15,7 @@ export const reasons = {
   skewedClock: "the worker's clock and the artifact store's differ too much",
   tooLarge: "the artifact store takes no object of this size",
   damaged: "the content was damaged on its way",
+  gone: "it was deleted or replaced while it was read",
 } as const;
 
 const byStatus: ReadonlyMap<number, string> = new Map([

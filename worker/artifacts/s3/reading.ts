@@ -5,7 +5,8 @@ import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from "@aws-sdk/client-s3";
 import { readToEnd } from "../objects/reading.ts";
-import { reasonOf } from "./failures.ts";
+import { reasons } from "../objects/reasons.ts";
+import { isConditionFailed, isMissing, reasonOf } from "./failures.ts";
 import { encodeCrc32 } from "./upload.ts";
 
 /** An object whose first response has come. */
@@ -35,7 +36,8 @@ export function readObject(object: OpenedObject): Readable {
     },
     update: (chunk) => void (checksum = crc32(chunk, checksum)),
     isDamaged: () => isDamaged(response, checksum),
-    reasonOf,
+    reasonOf: (error) =>
+      isMissing(error) || isConditionFailed(error) ? reasons.gone : reasonOf(error),
   });
 }
 

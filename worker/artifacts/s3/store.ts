@@ -10,7 +10,7 @@ import { namesNotListed } from "../names.ts";
 import { contentTypeOf } from "../objects/content-type.ts";
 import { isOfSave } from "../objects/saves.ts";
 import { PartBuffers } from "../objects/part-buffers.ts";
-import { artifactKey, artifactLevels } from "../scope.ts";
+import { artifactKey } from "../scope.ts";
 import type {
   ArtifactFacts,
   ArtifactMetadata,
@@ -158,9 +158,8 @@ class S3Store implements ArtifactStore {
   }
 
   async names(scope: ArtifactScope, signal: AbortSignal): Promise<readonly string[]> {
-    const levels = artifactLevels(scope);
-    return guardedRequest(namesNotListed, signal, () =>
-      listNames(this.#client, this.#config.bucket, levels, signal),
+    return guardedRequest(namesNotListed(scope), signal, () =>
+      listNames(this.#client, this.#config.bucket, scope, signal),
     );
   }
 

@@ -4,7 +4,8 @@
 import type { S3Client } from "@aws-sdk/client-s3";
 import { NameList, tooManyNames } from "../names.ts";
 import { tooManyVersions, versionsIn } from "../objects/keys.ts";
-import type { ArtifactLevel } from "../scope.ts";
+import { artifactLevels } from "../scope.ts";
+import type { ArtifactScope } from "../store.ts";
 import { levelPrefixOf } from "./keys.ts";
 import { listPages } from "./listing.ts";
 
@@ -19,18 +20,19 @@ export async function listVersions(
   return versionsIn(listPages(listing, signal), prefix);
 }
 
-/** The filenames at some levels, sorted. Throws StoreError `too-many-names`, the SDK's errors. */
+/** Filenames of session and user, sorted. Throws StoreError `too-many-names`, the SDK's errors. */
 export async function listNames(
   client: S3Client,
   Bucket: string,
-  levels: readonly ArtifactLevel[],
+  scope: ArtifactScope,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const list = new NameList();
-  for (const level of levels) {
+  const list = new NameList(scope);
+  const tooLong = (): Error => tooManyNames(scope);
+  for (const level of artifactLevels(scope)) {
     // By its length: a scope may have slashes.
     const prefix = levelPrefixOf(level);
-    const listing = { client, Bucket, prefix, tooLong: tooManyNames };
+    const listing = { client, Bucket, prefix, tooLong };
     for await (const { prefixes } of listPages(listing, signal)) {
       for (const deeper of prefixes) list.add(level, deeper.slice(prefix.length, -1));
     }

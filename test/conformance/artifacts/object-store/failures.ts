@@ -21,8 +21,11 @@ import {
   text,
 } from "../under-test.ts";
 
-/** Requests, by what they do: `part` and `complete` are of large artifacts. */
-export type ObjectRequest = "list" | "read" | "write" | "part" | "complete" | "delete";
+/**
+ * Requests, by what they do: the opening waits for `open`, and `read` brings the content; `part`
+ * and `complete` are of large artifacts.
+ */
+export type ObjectRequest = "list" | "open" | "read" | "write" | "part" | "complete" | "delete";
 
 /** Why a store cannot work. */
 export type BrokenAccess =
@@ -57,7 +60,7 @@ export function failing({ fault }: FailingObjectStore) {
 /** An operation that makes a request of this kind. */
 const operations: Readonly<Record<Request, (use: Use) => Promise<unknown>>> = {
   list: ({ store, scope, signal }) => store.versions(scope, "a.txt", signal),
-  read: ({ store, scope, signal }) =>
+  open: ({ store, scope, signal }) =>
     store.open(scope, { filename: "a.txt", version: 0 }, signal).then(({ body }) => body.destroy()),
   write: ({ store, scope, signal }) => store.save(scope, "a.txt", sourceOf("new"), text, signal),
   delete: ({ store, scope, saved, signal }) => store.deleteVersion(scope, "a.txt", saved, signal),
@@ -70,7 +73,7 @@ interface Use {
   readonly signal: AbortSignal;
 }
 
-const requests = ["list", "read", "write", "delete"] as const;
+const requests = ["list", "open", "write", "delete"] as const;
 type Request = (typeof requests)[number];
 
 /** An error of the server, and its reason in messages. */
@@ -102,6 +105,10 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
     return { store, scope, saved: await saveText(store, scope, "a.txt", "old"), signal };
   }
 
+  function expectMentions({ message }: Error, ...mentions: string[]): void {
+    for (const mention of mentions) expect(message).toContain(mention);
+  }
+
   /** With an error that names artifact, session and reason. */
   const expectFailure = (request: Request) => async (answer: Answer) => {
     await using store = await create();
@@ -110,8 +117,7 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
     fault(request, { kind: "error", status, code }, always);
     const error = await refusal(operations[request](use));
     expect(error.reason).toBe("unavailable");
-    for (const said of ['"a.txt"', use.scope.sessionId, reason])
-      expect(error.message).toContain(said);
+    expectMentions(error, '"a.txt"', use.scope.sessionId, reason);
     expect(error.message).not.toContain(use.scope.root);
     expectPublic(error);
   };
@@ -135,7 +141,7 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
       const use = await useOf(store);
       fault(request, kind);
       await operations[request](use);
-      const versions = { list: [0], read: [0], write: [0, 1], delete: [] };
+      const versions = { list: [0], open: [0], write: [0, 1], delete: [] };
       expect(await store.versions(use.scope, "a.txt", never)).toEqual(versions[request]);
     });
 
@@ -149,6 +155,16 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
     });
   });
 
+  test("names that cannot be listed are those of a session", async () => {
+    await using store = await create();
+    const scope = newScope();
+    fault("list", { kind: "error", ...denied }, always);
+    const error = await refusal(store.names(scope, never));
+    expect(error.reason).toBe("unavailable");
+    expectMentions(error, scope.sessionId, denied.reason);
+    expectPublic(error);
+  });
+
   test.for([
     ["missing bucket", "its bucket does not exist"],
     ["wrong credentials", "denies access"],
@@ -157,18 +173,15 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
   ] as const)("a store with %s fails: %s", async ([how, reason]) => {
     await using store = await failures.createBroken(how);
     const scope = newScope();
-    const checked = await refusal(store.check(never));
-    expect(checked.message).toContain(reason);
-    expectPublic(checked);
-    for (const attempt of [
-      () => saveText(store, scope, "a.txt", "a"),
-      () => readText(store, scope, "a.txt"),
-    ]) {
-      const error = await refusal(attempt());
-      for (const said of ['"a.txt"', scope.sessionId, reason])
-        expect(error.message).toContain(said);
-      expectPublic(error);
-    }
+    // Together, since a store asks again where no server answers.
+    const [checked, ...refused] = await Promise.all([
+      refusal(store.check(never)),
+      refusal(saveText(store, scope, "a.txt", "a")),
+      refusal(readText(store, scope, "a.txt")),
+    ]);
+    expectMentions(checked, reason);
+    for (const error of refused) expectMentions(error, '"a.txt"', scope.sessionId, reason);
+    for (const error of [checked, ...refused]) expectPublic(error);
   });
 
   describeCutSaving(create, failures);

@@ -62,6 +62,21 @@ export function describeCutReading(create: Create, failures: FailingObjectStore)
       );
     });
 
+    test("fails when the rest is refused", async () => {
+      await using store = await create();
+      const scope = newScope();
+      await saved(store, scope);
+      fault("read", { kind: "cut answer", afterBytes: 1_000 });
+      fault("read", { kind: "error", status: 403, code: "AccessDenied" }, always);
+      await expectRefusal(
+        open(store, scope).then(buffer),
+        "unavailable",
+        '"a.bin"',
+        scope.sessionId,
+        "denies access",
+      );
+    });
+
     test("fails when the rest is of another object", async () => {
       await using store = await create();
       const scope = newScope();
@@ -71,7 +86,13 @@ export function describeCutReading(create: Create, failures: FailingObjectStore)
       await store.deleteVersion(scope, "a.bin", version, never);
       const other = sourceOf(Buffer.alloc(sizeBytes, "other"));
       await store.save(scope, "a.bin", other, text, never);
-      await expectRefusal(buffer(body), "unavailable", '"a.bin"', scope.sessionId);
+      await expectRefusal(
+        buffer(body),
+        "unavailable",
+        '"a.bin"',
+        scope.sessionId,
+        "deleted or replaced",
+      );
     });
 
     test("ends where its owner destroys it while it waits for the rest", async () => {

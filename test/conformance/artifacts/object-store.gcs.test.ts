@@ -1,0 +1,73 @@
+/**
+ * The store of Google Cloud Storage, held to what every store of objects has to do, on a server
+ * that fails on command.
+ */
+import { onTestFinished } from "vitest";
+import type { GcsOperation } from "../../../harness/fakes/gcs/request.ts";
+import { startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
+import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
+import { gcsStore, useFakeGcs, useGcsCredentials } from "../../support/gcs.ts";
+import { type BrokenAccess, type ObjectRequest, always } from "./object-store/failures.ts";
+import { keyOf } from "./object-store/seeded.ts";
+import { describeObjectStore } from "./object-store.ts";
+
+const bucket = "kept-objects";
+const server = useFakeGcs({ buckets: [bucket] });
+
+const operations: Readonly<Record<ObjectRequest, GcsOperation>> = {
+  list: "objects.list",
+  open: "objects.get",
+  read: "objects.download",
+  write: "objects.insert",
+  part: "uploads.put",
+  complete: "uploads.complete",
+  delete: "objects.delete",
+};
+
+async function createBroken(how: BrokenAccess): Promise<ArtifactStore> {
+  const { endpoint, credentialsFile } = server();
+  if (how === "missing bucket") return gcsStore(endpoint, "missing-bucket");
+  if (how === "skewed clock") {
+    const code = "Check your iat and exp values in the JWT claim.";
+    const fault = { kind: "error", status: 400, code } as const;
+    const rule = server().fault({ operation: "token", fault, times: always });
+    onTestFinished(() => rule[Symbol.dispose]());
+    return gcsStore(endpoint, bucket);
+  }
+  const other = await startFakeGcs({ buckets: [bucket] });
+  if (how === "unreachable server") {
+    const store = gcsStore(other.endpoint, bucket);
+    await other[Symbol.asyncDispose]();
+    return store;
+  }
+  onTestFinished(() => other[Symbol.asyncDispose]());
+  useGcsCredentials(other.serviceAccountFile);
+  onTestFinished(() => useGcsCredentials(credentialsFile));
+  return gcsStore(endpoint, bucket);
+}
+
+describeObjectStore("gcs", {
+  create: () => Promise.resolve(gcsStore(server().endpoint, bucket)),
+  seed: (versions) => {
+    for (const { content, ...version } of versions)
+      server()
+        .bucket(bucket)
+        .put({ name: keyOf(version) }, Buffer.from(content));
+    return Promise.resolve();
+  },
+  failures: {
+    createBroken,
+    fault: (request, fault, times) =>
+      server().fault({
+        operation: operations[request],
+        fault,
+        ...(times !== undefined && { times }),
+      }),
+    kept: (prefix) => {
+      const { objects, uploads } = server().bucket(bucket);
+      const keys = [...objects.keys(), ...Array.from(uploads.values(), ({ facts }) => facts.name)];
+      return keys.filter((key) => key.startsWith(prefix));
+    },
+    hidden: () => [bucket, "127.0.0.1", "missing-bucket", "fake-"],
+  },
+});
