@@ -1,9 +1,9 @@
 /**
- * `npm run bench`: what a call costs, next to what its parts cost, and what its artifacts cost, next
+ * `npm run bench`: what a call costs next to what its parts cost, and what its artifacts cost next
  * to the bare means, all in one run.
  *
- * Options: a number of rounds; `--artifacts` for artifacts only; `--document` to put tables and plots
- * into docs/.
+ * Options: a number of rounds; `--artifacts` for artifacts only; `--document` to put tables and
+ * plots into docs/.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";

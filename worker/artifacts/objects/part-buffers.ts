@@ -1,5 +1,5 @@
 /**
- * Bounds the memory of the saves of a store: each part of an object is in a buffer while it is sent.
+ * Bounds the memory of a store's saves: each part of an object has a buffer while it is sent.
  */
 import { Semaphore } from "../../support/semaphore.ts";
 
