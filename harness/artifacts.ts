@@ -8,6 +8,7 @@ import { guessMimeType } from "../worker/artifacts/mime.ts";
 import { type StoreConfig, openStore } from "../worker/artifacts/open.ts";
 import { artifactKey, artifactScope, filenameOf } from "../worker/artifacts/scope.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../worker/artifacts/store.ts";
+import { variableAliases } from "../worker/config/variable-aliases.ts";
 import { ConfigError, type Environment, readConfig } from "../worker/config/config.ts";
 import type { ArtifactReference, Caller, CreatedArtifact } from "../worker/protocol/invocation.ts";
 import { writeWholeFile } from "./artifact/whole-file.ts";
@@ -119,7 +120,7 @@ const sameStore =
 function readArtifactConfig(environment: Environment, namespace: string) {
   const artifactVariables = Object.entries(environment).filter(
     // Where the variables of a cloud supply what ours leave open, such as the region.
-    ([name]) => /^(?:ARTIFACT|AWS|GOOGLE)_/.test(name),
+    ([name]) => /^(?:ARTIFACT|AWS|GOOGLE)_/.test(variableAliases.get(name) ?? name),
   );
   const required = { SAM_NAMESPACE: namespace, DEV_BROKER_HOST: "unused" };
   try {

@@ -116,7 +116,7 @@ function addVersions(
 }
 
 function addLong(command: Command): Command {
-  return command.option("--long", "with type and size, for which each version is opened");
+  return command.option("--long", "with type and size, one request more for each version");
 }
 
 function addCaller(command: Command, context: Context): Command {

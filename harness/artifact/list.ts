@@ -15,7 +15,7 @@ const maxConcurrent = 8;
 
 /** The command line. */
 export interface ListOptions extends ArtifactOptions {
-  /** Whether MIME type and size are shown, for which each version is opened. */
+  /** Whether MIME type and size are shown, one request more for each version. */
   readonly long?: boolean;
 }
 
@@ -98,8 +98,7 @@ const withoutFacts: RowOf = (row) => Promise.resolve(row);
 function withFacts(signal: AbortSignal): RowOf {
   return async (row, { store, scope }) => {
     try {
-      const { body, metadata, sizeBytes } = await store.open(scope, row, signal);
-      body.destroy();
+      const { metadata, sizeBytes } = await store.stat(scope, row, signal);
       return { ...row, mime_type: metadata.mimeType, size_bytes: sizeBytes };
     } catch (error) {
       if (error instanceof StoreError && error.reason === "not-found") return undefined;

@@ -107,7 +107,7 @@ describe("an input of a file", () => {
       { body: file.createReadStream(), file, sizeBytes },
       never,
     );
-    await expect(writing).rejects.toThrow(`of the announced ${sizeBytes} bytes`);
+    await expect(writing).rejects.toThrow(`the announced ${sizeBytes} bytes`);
   });
 
   test("is streamed where the kernel copies nothing", async () => {

@@ -1,6 +1,7 @@
 /**
  * What only the S3 store does: how it writes objects, and how it corrects its clock.
  */
+import { randomUUID } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeS3 } from "../../../harness/fakes/s3/server.ts";
@@ -44,6 +45,15 @@ describe.for([
     const kept = Object.entries(object![1].headers);
     const ofStorage = kept.filter(([name]) => /^x-amz-(?!meta-)/.test(name));
     expect(Object.fromEntries(ofStorage)).toEqual(headers);
+  });
+
+  test("and so have marks, whose encryption a policy may require", async () => {
+    await using store = s3Store(server().endpoint, bucketName, how);
+    const name = `${randomUUID().replaceAll("-", "")}.started`;
+    await store.marks!.create(name, Buffer.from("answer"), never);
+    const mark = server().bucket(bucketName).get(`.str-claims/${name}`);
+    const encrypted = Object.entries(headers).filter(([header]) => header.includes("encryption"));
+    expect(mark.headers).toMatchObject(Object.fromEntries(encrypted));
   });
 });
 

@@ -115,7 +115,7 @@ describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
 
   test("gets no outputs beyond the operator's limits", async () => {
     expect(failure(await rig.call("saves_many", { count: 4 }))).toMatch(
-      /: more than 3 output files$/,
+      /: there are 4 output files or more, at most 3 are allowed$/,
     );
     expect(failure(await rig.call("python", { name: "c.txt", text: "x".repeat(1_001) }))).toMatch(
       /: output "c.txt" has 1001 bytes, at most 1000 are allowed$/,

@@ -147,7 +147,7 @@ const rows: readonly Row[] = [
     cause: "too many outputs",
     tool: { function: "saves_many" },
     code: "ARTIFACT_ERROR",
-    message: /more than 100 output files/,
+    message: /there are 101 output files or more, at most 100 are allowed/,
   },
   {
     cause: "an output in a sub-directory",

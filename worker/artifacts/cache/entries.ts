@@ -50,8 +50,11 @@ export class Entries implements AsyncDisposable {
     if (verified === undefined) return undefined;
     const path = this.#directory.newPath();
     if (!(await this.#directory.use(verified.name, path))) return undefined;
-    const file = await open(path);
+    await using taken = new AsyncDisposableStack();
+    taken.defer(() => unlink(path));
+    const file = taken.use(await open(path));
     await noteUse(file, verified);
+    taken.move();
     const body = file.createReadStream();
     // A link that stays is removed with the directory of this process.
     body.once("close", () => void unlink(path).catch(() => undefined));
@@ -85,13 +88,10 @@ export class Entries implements AsyncDisposable {
     { body }: Pick<OpenedArtifact, "body">,
     signal: AbortSignal,
   ): Promise<boolean> {
-    using room = await this.#space.reserve(entry.sizeBytes);
-    if (room === undefined) {
-      body.destroy();
-      return false;
-    }
     const path = this.#directory.newPath();
     try {
+      using room = await this.#space.reserve(entry.sizeBytes);
+      if (room === undefined) return false;
       let [crc, bytes] = [0, 0];
       const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
         for await (const chunk of chunks) {

@@ -75,6 +75,12 @@ export function isConditionFailed(error: unknown): boolean {
   return error instanceof GcsError && error.status === 412;
 }
 
+/** Whether the server has refused the request, so that nothing came of it. */
+export function isRefused(error: unknown): boolean {
+  const status = error instanceof GcsError ? (error.status ?? 0) : 0;
+  return status >= 400 && status < 500;
+}
+
 /** Whether the same request may succeed in a moment. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof GcsError)) return false;

@@ -27,6 +27,7 @@ import {
   guardedRequest,
   isConditionFailed,
   isMissing,
+  isRefused,
   isUploadGone,
   unlessMissing,
 } from "./failures.ts";
@@ -43,6 +44,9 @@ const maxTries = 200;
 
 /** Attempts at one version while others come and go. */
 const maxConflicts = 10;
+
+/** Milliseconds to find out what became of a save whose answer was lost. */
+const outcomeTimeoutMs = 5_000;
 
 /** Latest versions that an opening tries, each deleted since the listing. */
 const maxLatest = 5;
@@ -228,11 +232,23 @@ class GcsStore implements ArtifactStore {
       try {
         return await uploader.put(object);
       } catch (error) {
-        if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
+        if (!isConditionFailed(error) && !isUploadGone(error)) {
+          const stored = await this.#stored(object.name, save, error);
+          if (stored !== undefined) return stored;
+          throw error;
+        }
         const found = await this.#get(object.name, signal);
         if (found !== undefined) return isOfSave(found.metadata, save) ? found : undefined;
       }
     }
     return undefined;
+  }
+
+  /** The object of a save whose answer was lost, also after an abort. */
+  async #stored(name: string, save: string, error: unknown): Promise<FileMetadata | undefined> {
+    if (isRefused(error)) return undefined;
+    const signal = AbortSignal.timeout(outcomeTimeoutMs);
+    const found = await this.#get(name, signal).catch(() => undefined);
+    return isOfSave(found?.metadata, save) ? found : undefined;
   }
 }

@@ -24,7 +24,7 @@ const cancelTimeoutMs = 10_000;
 const [incomplete, cancelled] = [308, 499];
 
 /** Parts in memory: the server takes those of an upload in their order only. */
-export const partBuffers = { maxOfContent: 1, max: 10 } as const;
+export const partBuffers = { maxOfContent: 1, max: 10, smallBytes: 64 * 1024 } as const;
 
 /** An upload's bucket and content. */
 export interface Upload extends CutContent {

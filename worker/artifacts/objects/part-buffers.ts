@@ -7,26 +7,32 @@ import { Semaphore } from "../../support/semaphore.ts";
 export interface PartBuffersOptions {
   /** Of one content. */
   readonly maxOfContent: number;
-  /** Of all contents together. */
+  /** Of all contents together, but for small ones. */
   readonly max: number;
+  /** Bytes of a small content: large ones do not keep it waiting. */
+  readonly smallBytes: number;
 }
 
 /** The buffers of a store's saves. */
 export class PartBuffers {
   readonly #maxOfContent: number;
+  readonly #smallBytes: number;
   /** A save waits for its first buffer only, so that each with a buffer can end. */
   readonly #permits: Semaphore;
 
-  constructor({ maxOfContent, max }: PartBuffersOptions) {
+  constructor({ maxOfContent, max, smallBytes }: PartBuffersOptions) {
     this.#maxOfContent = maxOfContent;
+    this.#smallBytes = smallBytes;
     this.#permits = new Semaphore({ capacity: max, maxWaiting: Infinity });
   }
 
   /** Waits for the first buffer of a content. The caller disposes the result. */
   async open(bytes: number, signal: AbortSignal): Promise<ContentBuffers> {
-    const permits = [await this.#permits.acquire(signal)];
+    const isSmall = bytes <= this.#smallBytes;
+    const permits = isSmall ? [] : [await this.#permits.acquire(signal)];
     const another = (): boolean => {
-      const permit = permits.length < this.#maxOfContent ? this.#permits.tryAcquire() : undefined;
+      const hasAll = isSmall || permits.length >= this.#maxOfContent;
+      const permit = hasAll ? undefined : this.#permits.tryAcquire();
       if (permit !== undefined) permits.push(permit);
       return permit !== undefined;
     };

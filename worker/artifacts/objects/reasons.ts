@@ -11,6 +11,8 @@ export const reasons = {
   silent: "the artifact store does not answer",
   untrusted: "the artifact store's certificate is not trusted",
   noBucket: "its bucket does not exist",
+  elsewhere: "its bucket is in another region",
+  expired: "the worker's credentials for the artifact store have expired",
   noCredentials: "the worker has no credentials for the artifact store",
   skewedClock: "the worker's clock and the artifact store's differ too much",
   tooLarge: "the artifact store takes no object of this size",

@@ -13,6 +13,9 @@ const maxAttempts = 4;
 /** Connections at once. */
 const maxConnections = 64;
 
+/** Commands that create objects. */
+const creates: ReadonlySet<string> = new Set(["PutObjectCommand", "CreateMultipartUploadCommand"]);
+
 /** Makes no connection yet. The caller destroys it. */
 export function createClient(config: S3StoreConfig): S3Client {
   const checksums = config.checksums === "supported" ? "WHEN_SUPPORTED" : "WHEN_REQUIRED";
@@ -25,6 +28,9 @@ export function createClient(config: S3StoreConfig): S3Client {
     requestChecksumCalculation: checksums,
     responseChecksumValidation: checksums,
     maxAttempts,
+    // Servers and proxies that do not answer it cost a second for each part, and the SDK would
+    // open a connection for each.
+    expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: timeoutsMs.connect,
       socketTimeout: timeoutsMs.idle,
@@ -32,6 +38,18 @@ export function createClient(config: S3StoreConfig): S3Client {
       httpsAgent: agent,
     },
   });
+  const { encryption, kmsKeyId } = config;
+  const encrypted = {
+    ...(encryption !== undefined && { ServerSideEncryption: encryption }),
+    ...(kmsKeyId !== undefined && { SSEKMSKeyId: kmsKeyId }),
+  };
+  // Marks, too: they hold answers, and a bucket's policy may refuse what is not encrypted.
+  client.middlewareStack.add(
+    (next, { commandName = "" }) =>
+      (args) =>
+        next(creates.has(commandName) ? { ...args, input: { ...args.input, ...encrypted } } : args),
+    { step: "initialize", name: "encryption" },
+  );
   client.middlewareStack.add(
     (next) => async (args) => {
       const result = await next(args);

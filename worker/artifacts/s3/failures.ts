@@ -15,6 +15,9 @@ interface Failure {
 const reasonsByName: ReadonlyMap<unknown, string> = new Map([
   ["NoSuchBucket", reasons.noBucket],
   ["CredentialsProviderError", reasons.noCredentials],
+  ["ExpiredToken", reasons.expired],
+  ["PermanentRedirect", reasons.elsewhere],
+  ["AuthorizationHeaderMalformed", reasons.elsewhere],
   ["RequestTimeTooSkewed", reasons.skewedClock],
   ["EntityTooLarge", reasons.tooLarge],
   ["XAmzContentChecksumMismatch", reasons.damaged],
@@ -53,9 +56,16 @@ export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | u
   }
 }
 
-/** Whether a condition of the request did not hold. */
+/** Whether a condition of the request did not hold; an upload's end says so with status 200. */
 export function isConditionFailed(error: unknown): boolean {
-  return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 412;
+  const { name, $metadata } = (error ?? {}) as Failure;
+  return $metadata?.httpStatusCode === 412 || name === "PreconditionFailed";
+}
+
+/** Whether the server has refused the request, so that nothing came of it. */
+export function isRefused(error: unknown): boolean {
+  const status = ((error ?? {}) as Failure).$metadata?.httpStatusCode ?? 0;
+  return status >= 400 && status < 500;
 }
 
 /** Whether the server refuses a header that it does not know. */
@@ -68,7 +78,9 @@ export function isUploadGone(error: unknown): boolean {
   return ((error ?? {}) as Failure).name === "NoSuchUpload";
 }
 
+const conflicts: ReadonlySet<unknown> = new Set(["ConditionalRequestConflict", "OperationAborted"]);
+
 /** Whether another request for the key was under way, so that the same one may succeed now. */
 export function isConflict(error: unknown): boolean {
-  return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 409;
+  return conflicts.has(((error ?? {}) as Failure).name);
 }

@@ -32,7 +32,11 @@ export function readObject(object: OpenedObject): Readable {
       const Range = `bytes=${offset}-`;
       // Another object of this key would not be the rest.
       const rest = new GetObjectCommand({ Bucket, Key, Range, IfMatch: response.ETag });
-      return bodyOf(await client.send(rest, { abortSignal }));
+      const found = await client.send(rest, { abortSignal });
+      const body = bodyOf(found);
+      if (found.ContentRange !== undefined) return body;
+      body.destroy();
+      throw new Error("the server ignores ranges");
     },
     update: (chunk) => void (checksum = crc32(chunk, checksum)),
     isDamaged: () => isDamaged(response, checksum),

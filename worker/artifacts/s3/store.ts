@@ -1,7 +1,8 @@
 /**
  * Artifacts as objects of an S3 bucket, in the layout that agents share.
  */
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { DeleteObjectCommand, ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { artifactTitle, notFound, notSaved } from "../failures.ts";
@@ -27,6 +28,7 @@ import {
   isConditionFailed,
   isConflict,
   isMissing,
+  isRefused,
   isUploadGone,
 } from "./failures.ts";
 import { prefixOf } from "./keys.ts";
@@ -43,6 +45,12 @@ const maxTries = 200;
 
 /** Attempts at one version while others come and go. */
 const maxConflicts = 10;
+
+/** Longest wait before another attempt, in milliseconds. */
+const conflictWaitMs = 100;
+
+/** Milliseconds to find out what became of a save whose answer was lost. */
+const outcomeTimeoutMs = 5_000;
 
 /** Latest versions that an opening tries, each deleted since the listing. */
 const maxLatest = 5;
@@ -222,13 +230,11 @@ class S3Store implements ArtifactStore {
   }
 
   #facts(Key: string, { mimeType }: ArtifactMetadata): ObjectFacts {
-    const { bucket: Bucket, encryption, kmsKeyId, storageClass } = this.#config;
+    const { bucket: Bucket, storageClass } = this.#config;
     return {
       Bucket,
       Key,
       ContentType: contentTypeOf(mimeType),
-      ...(encryption !== undefined && { ServerSideEncryption: encryption }),
-      ...(kmsKeyId !== undefined && { SSEKMSKeyId: kmsKeyId }),
       ...(storageClass !== undefined && {
         StorageClass: storageClass as NonNullable<ObjectFacts["StorageClass"]>,
       }),
@@ -247,13 +253,27 @@ class S3Store implements ArtifactStore {
         await uploader.put(facts);
         return true;
       } catch (error) {
-        if (isConflict(error)) continue;
-        if (!isConditionFailed(error) && !isUploadGone(error)) throw error;
+        if (isConflict(error)) {
+          await sleep(randomInt(conflictWaitMs), undefined, { signal });
+          continue;
+        }
+        if (!isConditionFailed(error) && !isUploadGone(error)) {
+          if (await this.#isStored(facts.Key, etag, error)) return true;
+          throw error;
+        }
         const head = await headObject(this.#bucket, facts.Key, signal);
         if (head !== undefined) return isOfSave(head.Metadata, etag);
       }
     }
     return false;
+  }
+
+  /** Whether a save is complete whose answer was lost, also after an abort. */
+  async #isStored(Key: string, etag: string, error: unknown): Promise<boolean> {
+    if (isRefused(error)) return false;
+    const signal = AbortSignal.timeout(outcomeTimeoutMs);
+    const head = await headObject(this.#bucket, Key, signal).catch(() => undefined);
+    return head !== undefined && isOfSave(head.Metadata, etag);
   }
 
   /** The same where the server keeps no conditions. */

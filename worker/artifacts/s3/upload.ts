@@ -23,7 +23,7 @@ const maxParts = 10_000;
  * Parts in memory and on their way, of an upload and of all: a distant server answers each after a
  * while.
  */
-export const partBuffers = { maxOfContent: 3, max: 16 } as const;
+export const partBuffers = { maxOfContent: 3, max: 16, smallBytes: 64 * 1024 } as const;
 
 /** Milliseconds to abort an upload that failed. */
 const abortTimeoutMs = 10_000;

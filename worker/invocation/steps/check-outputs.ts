@@ -37,15 +37,19 @@ export interface CheckedOutput extends Omit<CreatedArtifact, "version"> {
  * `ARTIFACT_ERROR` naming the file.
  */
 export function checkOutputs(
-  { files, skipped, nested }: LeftOutputs,
+  { files, skipped, isCut, nested }: LeftOutputs,
   notes: OutputNotes,
   { scope, limits, log }: OutputRules,
 ): readonly CheckedOutput[] {
   if (nested !== undefined) {
-    throw refused(
-      `output ${quote(nested)} is in a sub-directory, files must be directly in output/`,
-    );
+    const { path, kind } = nested;
+    const what =
+      kind === "file"
+        ? `output ${quote(path)} is in a sub-directory`
+        : `the sub-directory ${quote(path)} of output/ is too large or too deep to be searched`;
+    throw refused(`${what}, files must be directly in output/`);
   }
+  if (isCut) throw refused(`output/ has ${skipped.length} or more entries that are no files`);
   if (skipped.length > 0) {
     const { length: count } = skipped;
     logEvent(log, "outputs.left_out", { count, names: skipped.slice(0, maxListedNames) });
@@ -86,8 +90,12 @@ function checkName(name: string, scope: ArtifactScope): void {
 }
 
 function checkSizes(files: readonly LeftFile[], limits: OutputLimits): void {
-  if (files.length > limits.maxOutputs)
-    throw refused(`more than ${limits.maxOutputs} output files`);
+  if (files.length > limits.maxOutputs) {
+    const { length } = files;
+    throw refused(
+      `there are ${length} output files or more, at most ${limits.maxOutputs} are allowed`,
+    );
+  }
   const maxFileBytes = Math.min(limits.maxBytes, limits.fileSizeBytes);
   const maxTotalBytes = Math.min(limits.callMaxBytes, limits.diskBytes);
   let totalBytes = 0;

@@ -14,6 +14,9 @@ import { below } from "./untrusted-paths.ts";
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
+/** Mounted inputs of a call; bubblewrap takes a second for several hundred. */
+const maxBound = 100;
+
 /** Least bytes on the disk of a file that is not empty. */
 const pageBytes = 4096;
 
@@ -99,7 +102,7 @@ export class Inputs implements Disposable {
   /** Whether the sandbox mounts it; then the body stays open until the disposal. */
   async #bind(name: string, { body, sharedPath }: InputContent): Promise<boolean> {
     const { bindsShared, ownerId } = this.#options;
-    if (!bindsShared || sharedPath === undefined) return false;
+    if (!bindsShared || sharedPath === undefined || this.#bound.length >= maxBound) return false;
     // bubblewrap binds as the sandboxes' user.
     if (ownerId !== undefined && (await firstPrivateDirectory(dirname(sharedPath))) !== undefined)
       return false;
@@ -136,15 +139,24 @@ async function writeAll(
   sizeBytes: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  let bytes = 0;
+  const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      bytes += Buffer.byteLength(chunk);
+      // Its writer may let a file grow meanwhile.
+      if (bytes > (sizeBytes ?? Infinity))
+        throw new Error(`more than the announced ${sizeBytes} bytes arrived`);
+      yield chunk;
+    }
+  };
   try {
-    await pipeline(body, stream, { signal });
+    await pipeline(body, counted, stream, { signal });
   } catch (error) {
     stream.destroy();
     throw error;
   }
-  const { bytesWritten } = stream;
-  if (sizeBytes !== undefined && bytesWritten !== sizeBytes)
-    throw new Error(`${bytesWritten} of the announced ${sizeBytes} bytes arrived`);
+  if (bytes !== (sizeBytes ?? bytes))
+    throw new Error(`${bytes} of the announced ${sizeBytes} bytes arrived`);
 }
 
 /** Bytes of a file on the disk; 0 when the tool's module has removed it. */

@@ -14,14 +14,22 @@ const maxEntries = 4_000;
 /** Entries that a read takes, so that few reads read a directory. */
 const bufferSize = 256;
 
+/** What a search in sub-directories has found. */
+export interface Nested {
+  /** Below the directory that was searched. */
+  readonly path: string;
+  /** `file`: a regular file. `unsearched`: a directory beyond the bounds of the search. */
+  readonly kind: "file" | "unsearched";
+}
+
 /**
- * Path below `top` of a regular file in one of its directories `names`; undefined when a bounded
- * search finds none. Follows no link. Rejects when this process lacks descriptors or memory.
+ * Searches directories `names` of `top` for a regular file; undefined when they have none. Follows
+ * no link. Rejects when this process lacks descriptors or memory.
  */
 export async function findNestedFile(
   top: FileHandle,
   names: readonly string[],
-): Promise<string | undefined> {
+): Promise<Nested | undefined> {
   return new Search().among(names, top, "", maxDepth);
 }
 
@@ -33,9 +41,9 @@ class Search {
     parent: FileHandle,
     path: string,
     depth: number,
-  ): Promise<string | undefined> {
+  ): Promise<Nested | undefined> {
     for (const name of names) {
-      if (--this.#entriesLeft < 0) return undefined;
+      if (--this.#entriesLeft < 0) return { path: `${path}${name}`, kind: "unsearched" };
       const found = await this.#in(parent, name, `${path}${name}/`, depth);
       if (found !== undefined) return found;
     }
@@ -47,16 +55,17 @@ class Search {
     name: string,
     path: string,
     depth: number,
-  ): Promise<string | undefined> {
+  ): Promise<Nested | undefined> {
     await using directory = await open(below(parent, name), openDirectory).catch(
       undefinedUnlessShort,
     );
     if (directory === undefined) return undefined;
     const entries = await this.#entriesOf(directory);
     const file = entries.find((entry) => entry.isFile());
-    if (file !== undefined) return path + file.name;
-    if (depth === 1) return undefined;
+    if (file !== undefined) return { path: path + file.name, kind: "file" };
     const directories = entries.filter((entry) => entry.isDirectory());
+    const isTooDeep = depth === 1 && directories.length > 0;
+    if (this.#entriesLeft <= 0 || isTooDeep) return { path, kind: "unsearched" };
     return await this.among(
       directories.map((entry) => entry.name),
       directory,

@@ -10,7 +10,7 @@ import { type FileHandle, open, opendir } from "node:fs/promises";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
-import { findNestedFile } from "./nested-file.ts";
+import { type Nested, findNestedFile } from "./nested-file.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
 import { below, isShortage, openDirectory } from "./untrusted-paths.ts";
 
@@ -45,8 +45,10 @@ export interface LeftOutputs {
   readonly files: readonly LeftFile[];
   /** Names of at most `maxSkipped` other entries: no regular file, further links, or no UTF-8. */
   readonly skipped: readonly string[];
-  /** Path below `output/` of a regular file in a sub-directory, if a bounded search finds one. */
-  readonly nested: string | undefined;
+  /** Whether the reading ended at `maxSkipped`, so that files may be missing. */
+  readonly isCut: boolean;
+  /** Below `output/`. */
+  readonly nested: Nested | undefined;
 }
 
 /** A work directory on the host. Disposing closes its descriptors and starts its removal. */
@@ -187,7 +189,8 @@ export class OpenWorkDir implements WorkDir {
     }
     const nested = await findNestedFile(this.#handles.output, skipped);
     opened.move();
-    return { files: files.toSorted((a, b) => (a.name < b.name ? -1 : 1)), skipped, nested };
+    const sorted = files.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return { files: sorted, skipped, isCut: skipped.length >= maxSkipped, nested };
   }
 
   async *leftNested(): AsyncGenerator<LeftFile & { readonly directory: string }, void, undefined> {

@@ -54,7 +54,10 @@ async function copyOnce(
   signal.throwIfAborted();
   // Another process may let the source grow. At a limit the kernel refuses even empty writes.
   const limit = `--fsize=${sizeBytes + 1}`;
-  const child = spawn("/usr/bin/prlimit", [limit, "--", "/usr/bin/cat"], {
+  // It ends with a worker that is killed.
+  const untilDeath = ["--pdeathsig", "KILL", "--"];
+  const argv = [...untilDeath, "/usr/bin/prlimit", limit, "--", "/usr/bin/cat"];
+  const child = spawn("/usr/bin/setpriv", argv, {
     cwd: "/",
     env: {},
     detached: true,

@@ -55,6 +55,18 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
       expect(await store.deleteVersion(scope, "a.bin", saved, never)).toBe(true);
     });
 
+    test.for([
+      ["write", 10],
+      ["complete", largeBytes],
+    ] as const)("of which every %s loses its answer is known to be complete", async (row) => {
+      const [request, sizeBytes] = row;
+      await using store = await create();
+      const scope = newScope();
+      fault(request, { kind: "lose answer" }, always);
+      expect(await save(store, scope, sizeBytes)).toMatchObject({ version: 0, sizeBytes });
+      await expectWhole(store, scope, sizeBytes);
+    });
+
     test.for(["part", "complete"] as const)(
       "whose %s is refused leaves no version, and no parts",
       async (request) => {

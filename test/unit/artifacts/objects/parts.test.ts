@@ -22,7 +22,7 @@ describe("parts", () => {
     fc.integer({ min: 1, max: 20 }),
     fc.integer({ min: 1, max: 4 }),
   ])("are the content, in order, and none but the last is shorter", async (bytes, size, atOnce) => {
-    const buffers = new PartBuffers({ maxOfContent: atOnce, max: 4 });
+    const buffers = new PartBuffers({ maxOfContent: atOnce, max: 4, smallBytes: 0 });
     const parts: Buffer[] = [];
     const send = async (part: Buffer): Promise<void> => {
       parts.push(Buffer.from(part));
@@ -34,7 +34,7 @@ describe("parts", () => {
   });
 
   test("are sent several at once, within what all contents may have", async () => {
-    const buffers = new PartBuffers({ maxOfContent: 3, max: 4 });
+    const buffers = new PartBuffers({ maxOfContent: 3, max: 4, smallBytes: 0 });
     let [sending, most] = [0, 0];
     const perContent: number[] = [];
     const sendAll = async (index: number): Promise<void> => {
@@ -55,7 +55,7 @@ describe("parts", () => {
   });
 
   test("end with the first that fails, whose error is the result, when none is under way", async () => {
-    const buffers = new PartBuffers({ maxOfContent: 2, max: 2 });
+    const buffers = new PartBuffers({ maxOfContent: 2, max: 2, smallBytes: 0 });
     const ended: string[] = [];
     let calls = 0;
     const send = async (_part: Buffer, signal: AbortSignal): Promise<void> => {
@@ -69,13 +69,15 @@ describe("parts", () => {
   });
 });
 
-test("a content in one buffer keeps others waiting until it is disposed", async () => {
-  const buffers = new PartBuffers({ maxOfContent: 1, max: 1 });
+test("a content in one buffer keeps others but small ones waiting until it is disposed", async () => {
+  const buffers = new PartBuffers({ maxOfContent: 1, max: 1, smallBytes: 2 });
   const first = await readWhole(contentOf(Buffer.from("one"), buffers), never);
   const second = readWhole(contentOf(Buffer.from("two"), buffers), never);
   const abort = AbortSignal.abort(new Error("over"));
   await expect(readWhole(contentOf(Buffer.from("three"), buffers), abort)).rejects.toThrow("over");
   expect(first.content.toString()).toBe("one");
+  using small = await readWhole(contentOf(Buffer.from("1"), buffers), never);
+  expect(small.content.toString()).toBe("1");
   first[Symbol.dispose]();
   using read = await second;
   expect(read.content.toString()).toBe("two");
