@@ -234,7 +234,9 @@ describe("outputs beyond the bounds", () => {
     await expect(within({ callMaxBytes: 9 })).rejects.toThrow(
       refused(/: outputs have 10 bytes together, at most 9 are allowed$/),
     );
-    await expect(within({ maxOutputs: 1 })).rejects.toThrow(refused(/: there are 2 output files or more, at most 1 are allowed$/));
+    await expect(within({ maxOutputs: 1 })).rejects.toThrow(
+      refused(/: there are 2 output files or more, at most 1 are allowed$/),
+    );
     expect(save).not.toHaveBeenCalled();
     expect(await within({ maxBytes: 5, callMaxBytes: 10, maxOutputs: 2 })).toHaveLength(2);
   });
@@ -244,7 +246,9 @@ describe("outputs beyond the bounds", () => {
     const { collect, output } = await leave(Object.fromEntries(names.map((name) => [name, "x"])));
     expect(await collect()).toHaveLength(100);
     await writeFile(join(output, "one more"), "x");
-    await expect(collect()).rejects.toThrow(refused(/: there are 101 output files or more, at most 100 are allowed$/));
+    await expect(collect()).rejects.toThrow(
+      refused(/: there are 101 output files or more, at most 100 are allowed$/),
+    );
   });
 });
 
