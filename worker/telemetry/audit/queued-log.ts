@@ -115,7 +115,8 @@ export class QueuedAuditLog implements AuditLog {
     const bytes = encodeLine({ ...event, audit: auditVersion, time, worker });
     if (this.#waitingBytes + bytes.byteLength > maxWaitingBytes) {
       this.#lost++;
-      written?.reject(this.fail(new Error("more lines wait than memory may hold")));
+      const failure = this.fail(new Error("more lines wait than memory may hold"));
+      written?.reject(failure);
       return;
     }
     this.#lines.push({ bytes, written });

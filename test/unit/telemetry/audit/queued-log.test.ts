@@ -196,6 +196,8 @@ describe("a full disk", () => {
     const long = { ...line("x"), user: "u".repeat(400) };
     const fits = Math.floor(maxWaitingBytes / 500);
     for (let count = 0; count < 2 * fits; count++) audit.record(long);
+    // No write has had its turn: the bound is what failed.
+    expect(log.events).toEqual(["audit.failed"]);
     await audit[Symbol.asyncDispose]();
     expect(log.events).toEqual(["audit.failed", "audit.lines_lost"]);
     const [{ lost }] = log.factsOf("audit.lines_lost") as [{ lost: number }];
