@@ -88,9 +88,10 @@ export class CallAudit {
       outcome: "ok",
     }));
     try {
-      await Promise.all(
-        [{ event: "call.start" as const }, ...sent].map((facts) => this.require(facts, signal)),
-      );
+      // One at a time: a call with many artifacts leaves the memory of the log to other calls.
+      for (const facts of [{ event: "call.start" as const }, ...sent]) {
+        await this.require(facts, signal);
+      }
     } catch (error) {
       if (!(error instanceof AuditError)) throw error;
       throw new InvocationError("TOOL_NOT_AVAILABLE", error.message, { cause: error });
