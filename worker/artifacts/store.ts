@@ -153,3 +153,14 @@ export class StoreError extends Error {
     this.reason = reason;
   }
 }
+
+/** A save failed with `cause`, and the version that it has saved could not be deleted. */
+export class NotDeletedError extends Error {
+  readonly saved: SavedArtifact;
+
+  constructor(saved: SavedArtifact, cause: unknown) {
+    super("a version of a failed save could not be deleted", { cause });
+    this.name = "NotDeletedError";
+    this.saved = saved;
+  }
+}

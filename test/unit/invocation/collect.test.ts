@@ -7,7 +7,11 @@ import { text } from "node:stream/consumers";
 import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
-import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
+import {
+  type ArtifactStore,
+  NotDeletedError,
+  StoreError,
+} from "../../../worker/artifacts/store.ts";
 import { checkOutputs } from "../../../worker/invocation/steps/check-outputs.ts";
 import {
   type Collection,
@@ -362,6 +366,26 @@ describe("outputs of which one cannot be saved", () => {
       reason,
     );
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
+  });
+
+  test("include one whose save fails after it has saved a version", async () => {
+    const { collect, store } = await leave({ "a.txt": "1" });
+    const failure = new StoreError("unavailable", "no line");
+    const save: ArtifactStore["save"] = async (...args) => {
+      throw new NotDeletedError(await store.save(...args), failure);
+    };
+    const burning = () => Promise.reject(new Error("the disk is on fire"));
+    const message = 'Artifacts could not be saved: output "a.txt" could not be saved: no line.';
+    const error = (await collect(noNotes, { store: { save, deleteVersion: burning } }).catch(
+      (reason: unknown) => reason,
+    )) as InvocationError;
+    expect(error.message).toBe(`${message} These outputs could not be deleted: "a.txt" version 0.`);
+    expect(error.remainingArtifacts).toEqual([{ filename: "a.txt", version: 0 }]);
+    const deleteVersion = store.deleteVersion.bind(store);
+    await expect(collect(noNotes, { store: { save, deleteVersion } })).rejects.toThrow(
+      `${message} No output was kept.`,
+    );
+    expect(await store.versions(scope, "a.txt", never)).toEqual([0]);
   });
 
   test("and that cannot be taken back are in answer and log by name and version", async () => {

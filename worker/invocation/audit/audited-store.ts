@@ -1,12 +1,7 @@
 /**
  * The artifact store of one call, which records each access in the audit log.
  */
-import {
-  type ArtifactScope,
-  type ArtifactStore,
-  type SavedArtifact,
-  StoreError,
-} from "../../artifacts/store.ts";
+import { type ArtifactStore, NotDeletedError, StoreError } from "../../artifacts/store.ts";
 import { AuditError } from "../../telemetry/audit/audit.ts";
 import type { AuditEventName } from "../../telemetry/audit/event.ts";
 import type { CallAudit } from "./call-audit.ts";
@@ -19,7 +14,8 @@ const takeBackTimeoutMs = 5_000;
 
 /**
  * Records before content goes to a tool, and before a saved version is reported. Where the log is
- * required and cannot be written, methods reject with StoreError `unavailable`.
+ * required and cannot be written, methods reject with StoreError `unavailable`; `save` with
+ * NotDeletedError around an error after which its version exists.
  */
 export function auditedStore(store: CallStore, audit: CallAudit | undefined): CallStore {
   if (audit === undefined) return store;
@@ -56,7 +52,11 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
       try {
         await access.require({ ...ok, version: saved.version }, signal);
       } catch (error) {
-        await takeBack(deleteVersion, scope, filename, saved);
+        // The line of the deletion waits in memory; it says whether the version is gone.
+        const over = AbortSignal.timeout(takeBackTimeoutMs);
+        await deleteVersion(scope, filename, saved, over).catch(() => {
+          throw new NotDeletedError(saved, error);
+        });
         throw error;
       }
       return saved;
@@ -129,15 +129,4 @@ function failureOf(error: unknown, signal: AbortSignal): AccessEnd {
   if (error instanceof StoreError) return { outcome: "ARTIFACT_ERROR", reason: error.reason };
   if (signal.aborted) return { outcome: "cancelled" };
   return { outcome: "ARTIFACT_ERROR", reason: "unavailable" };
-}
-
-/** The line of the deletion waits in memory; it says whether the version is gone. */
-async function takeBack(
-  deleteVersion: CallStore["deleteVersion"],
-  scope: ArtifactScope,
-  filename: string,
-  saved: SavedArtifact,
-): Promise<void> {
-  const signal = AbortSignal.timeout(takeBackTimeoutMs);
-  await deleteVersion(scope, filename, saved, signal).catch(() => undefined);
 }

@@ -9,6 +9,7 @@ import { parseInvokeTopic } from "../../protocol/topics.ts";
 import type { Clock } from "../../support/clock.ts";
 import { AuditError, type AuditLog } from "../../telemetry/audit/audit.ts";
 import type { AuditEvent } from "../../telemetry/audit/event.ts";
+import { shortened } from "../../telemetry/audit/line.ts";
 
 /** Hex digits of the deduplication key that name a call. */
 const callDigits = 16;
@@ -70,8 +71,11 @@ export class CallAudit {
   /** Adds what a request, valid or not, says of its caller. */
   identify(document: unknown): void {
     const { id, taskId, appName, userId, sessionId } = readNames(document);
-    const names = { request: id, task: taskId, agent: appName, user: userId, session: sessionId };
-    this.#facts = { ...this.#facts, ...names };
+    // Once for all lines: a long text costs its digest.
+    const [request, task, agent, user, session] = [id, taskId, appName, userId, sessionId].map(
+      (name) => name && shortened(name),
+    );
+    this.#facts = { ...this.#facts, request, task, agent, user, session };
   }
 
   /**
@@ -88,9 +92,10 @@ export class CallAudit {
       outcome: "ok",
     }));
     try {
-      await Promise.all(
-        [{ event: "call.start" as const }, ...sent].map((facts) => this.require(facts, signal)),
-      );
+      // One at a time: a call with many artifacts leaves the memory of the log to other calls.
+      for (const facts of [{ event: "call.start" as const }, ...sent]) {
+        await this.require(facts, signal);
+      }
     } catch (error) {
       if (!(error instanceof AuditError)) throw error;
       throw new InvocationError("TOOL_NOT_AVAILABLE", error.message, { cause: error });

@@ -2,7 +2,7 @@
  * Saves the files that a tool left in `output/` as artifacts, all or none.
  */
 import { quote } from "../../artifacts/scope.ts";
-import type { ArtifactStore, SavedArtifact } from "../../artifacts/store.ts";
+import { type ArtifactStore, NotDeletedError, type SavedArtifact } from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { CreatedArtifact } from "../../protocol/invocation.ts";
 import type { LeftOutputs, WorkDir } from "../../sandbox/work/work-dir.ts";
@@ -72,7 +72,11 @@ export async function saveOutputs(
   try {
     return await collection.transfers.map(outputs, maxSaving, signal, async (output) => {
       // It goes on when another one fails: a cut save could leave an unknown version.
-      const artifact = await save(output, collection, signal);
+      const artifact = await save(output, collection, signal).catch((error: unknown) => {
+        if (!(error instanceof NotDeletedError)) throw unsaved(output.filename, error);
+        saved.push({ output, artifact: error.saved });
+        throw unsaved(output.filename, error.cause);
+      });
       saved.push({ output, artifact });
       const { handle: _handle, ...facts } = output;
       return { ...facts, version: artifact.version };
@@ -88,7 +92,7 @@ interface SavedOutput {
   readonly artifact: SavedArtifact;
 }
 
-async function save(
+function save(
   { filename, mimeType, sizeBytes, handle }: CheckedOutput,
   { store, scope }: Collection,
   signal: AbortSignal,
@@ -98,11 +102,7 @@ async function save(
     open: () => handle.createReadStream({ start: 0, autoClose: false }),
     file: handle,
   };
-  try {
-    return await store.save(scope, filename, source, { mimeType }, signal);
-  } catch (error) {
-    throw unsaved(filename, error);
-  }
+  return store.save(scope, filename, source, { mimeType }, signal);
 }
 
 /**

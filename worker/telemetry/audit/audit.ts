@@ -8,8 +8,8 @@ export interface AuditLog extends AsyncDisposable {
   /** Records an event. Never fails or waits: a line waits in memory for a log that fails. */
   record(event: AuditEvent): void;
   /**
-   * Records an event before it takes effect. Where the log is required, resolves once the line is
-   * written, and rejects with AuditError or the signal's reason; a line in memory stays there.
+   * Records an event before it takes effect. Resolves once the line is written, or cannot be; where
+   * the log is required, the latter rejects with AuditError. Rejects with the signal's reason.
    */
   require(event: AuditEvent, signal: AbortSignal): Promise<void>;
   /** Why no call may start; empty unless the log is required and cannot be written. */

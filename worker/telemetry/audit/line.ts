@@ -29,20 +29,30 @@ export function encodeLine(line: AuditLine): Buffer {
   return Buffer.from(`{${members.join(",")}}\n`);
 }
 
-/** A longer text keeps its beginning, and ends with `…sha256:` and digits of its digest. */
 function encodeText(text: string): string {
-  const whole = text.length <= maxTextBytes ? quote(text) : "";
-  if (whole !== "" && Buffer.byteLength(whole) <= maxTextBytes) return whole;
+  return quote(shortened(text));
+}
+
+/** A text that is too long for a line keeps its beginning, and ends with digits of its digest. */
+export function shortened(text: string): string {
+  if (fits(text, maxTextBytes)) return text;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, digestDigits);
   const end = `…sha256:${digest}`;
-  let spareBytes = maxTextBytes - Buffer.byteLength(quote(end));
-  let start = "";
-  for (const character of text) {
-    spareBytes -= Buffer.byteLength(quote(character)) - 2;
-    if (spareBytes < 0) break;
-    start += character;
+  const spareBytes = maxTextBytes - Buffer.byteLength(quote(end)) + 2;
+  let [length, tooLong] = [0, Math.min(text.length, maxTextBytes) + 1];
+  while (tooLong - length > 1) {
+    const middle = Math.floor((length + tooLong) / 2);
+    if (fits(text.slice(0, middle), spareBytes)) length = middle;
+    else tooLong = middle;
   }
-  return quote(start + end);
+  // Half of a pair is no character.
+  const isPairCut = (text.codePointAt(length - 1) ?? 0) > 0xffff;
+  return text.slice(0, isPairCut ? length - 1 : length) + end;
+}
+
+/** Whether the quoted text is that short. No character takes less than a byte. */
+function fits(text: string, bytes: number): boolean {
+  return text.length <= bytes && Buffer.byteLength(quote(text)) <= bytes;
 }
 
 /** JSON in which control, invisible and direction characters are escaped, too. */

@@ -12,7 +12,7 @@ import type { AuditSink } from "./sinks.ts";
 /** Bytes of the lines in memory, some ten thousand lines; further lines are lost and counted. */
 export const maxWaitingBytes = 4 * 1024 * 1024;
 
-/** Milliseconds that a call waits for a required line. */
+/** Milliseconds that a call waits for a line. */
 export const requiredTimeoutMs = 5_000;
 
 /** Milliseconds between two attempts to write to a log that fails. */
@@ -71,29 +71,23 @@ export class QueuedAuditLog implements AuditLog {
   }
 
   async require(event: AuditEvent, signal: AbortSignal): Promise<void> {
-    if (!this.#parts.isRequired) return this.record(event);
-    if (this.#failure !== undefined) {
-      this.record(event);
-      throw this.#failure;
-    }
+    const { clock, isRequired } = this.#parts;
     const written = Promise.withResolvers<void>();
+    const failed = this.#failure;
     this.#enqueue(event, written);
-    const { clock } = this.#parts;
+    if (failed !== undefined) written.reject(failed);
     await withTimeout(requiredTimeoutMs, clock, signal, (within) =>
       abortable(written.promise, within),
     ).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw this.fail(error);
+      const failure = error instanceof AuditError ? error : this.fail(error);
+      if (isRequired) throw failure;
     });
   }
 
   /** Reports a failure, once until the log is written again. Calls that wait for lines fail. */
   fail(cause: unknown): AuditError {
-    if (this.#failure !== undefined) return this.#failure;
-    const failure = cause instanceof AuditError ? cause : new AuditError(cause);
-    this.#failure = failure;
-    const { log, isRequired } = this.#parts;
-    logEvent(log, "audit.failed", { err: failure, isRequired });
+    const failure = this.#report(cause);
     for (const { written } of this.#lines) written?.reject(failure);
     return failure;
   }
@@ -109,13 +103,23 @@ export class QueuedAuditLog implements AuditLog {
     if (isIdle) await sink[Symbol.asyncDispose]();
   }
 
+  #report(cause: unknown): AuditError {
+    if (this.#failure !== undefined) return this.#failure;
+    const failure = new AuditError(cause);
+    this.#failure = failure;
+    const { log, isRequired } = this.#parts;
+    logEvent(log, "audit.failed", { err: failure, isRequired });
+    return failure;
+  }
+
   #enqueue(event: AuditEvent, written: PromiseWithResolvers<void> | undefined): void {
     const { workerId: worker, clock } = this.#parts;
     const time = new Date(clock.nowMs()).toISOString();
     const bytes = encodeLine({ ...event, audit: auditVersion, time, worker });
     if (this.#waitingBytes + bytes.byteLength > maxWaitingBytes) {
       this.#lost++;
-      written?.reject(this.fail(new Error("more lines wait than memory may hold")));
+      const failure = this.#report(new Error("more lines wait than memory may hold"));
+      written?.reject(failure);
       return;
     }
     this.#lines.push({ bytes, written });

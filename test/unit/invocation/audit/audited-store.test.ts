@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
-import { StoreError } from "../../../../worker/artifacts/store.ts";
+import { NotDeletedError, StoreError } from "../../../../worker/artifacts/store.ts";
 import { type CallStore, auditedStore } from "../../../../worker/invocation/audit/audited-store.ts";
 import { CallAudit } from "../../../../worker/invocation/audit/call-audit.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
@@ -83,6 +83,22 @@ describe("while the audit log cannot be written", () => {
       "artifact.write out.csv 0 ok",
     ]);
   });
+});
+
+test("an output that cannot be deleted again is known to its call", async () => {
+  const deleteVersion = () => Promise.reject(new Error("the disk is on fire"));
+  const { audited, fill } = await newCall((store) => ({
+    save: store.save.bind(store),
+    open: store.open.bind(store),
+    deleteVersion,
+  }));
+  await fill();
+  const saving = audited.save(scope, "out.csv", sourceOf("content"), csv, never);
+  const error = await saving.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(NotDeletedError);
+  const { saved, cause } = error as NotDeletedError;
+  expect(saved.version).toBe(0);
+  expect(cause).toBeInstanceOf(StoreError);
 });
 
 describe("an access has another line", () => {

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { describe, expect } from "vitest";
 import { fc, test } from "@fast-check/vitest";
 import { auditFields } from "../../../../worker/telemetry/audit/event.ts";
-import { encodeLine, maxLineBytes } from "../../../../worker/telemetry/audit/line.ts";
+import { encodeLine, maxLineBytes, shortened } from "../../../../worker/telemetry/audit/line.ts";
 
 const own = { audit: 1, time: "2026-03-04T05:06:07.089Z", worker: "w" };
 const names = ["request", "task", "agent", "user", "session", "artifact"] as const;
@@ -36,6 +36,14 @@ describe("a line", { tags: "promise-R10" }, () => {
       }
     },
   );
+});
+
+test.prop([anyText])("a text that is shortened once stays as it is", (text) => {
+  const once = shortened(text);
+  expect(shortened(once)).toBe(once);
+  const [start = ""] = once.split("…sha256:");
+  expect(text.startsWith(start)).toBe(true);
+  if (text.isWellFormed()) expect(once.isWellFormed()).toBe(true);
 });
 
 test("a long name keeps its beginning, and a digest that tells it from others", () => {

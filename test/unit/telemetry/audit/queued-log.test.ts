@@ -196,11 +196,26 @@ describe("a full disk", () => {
     const long = { ...line("x"), user: "u".repeat(400) };
     const fits = Math.floor(maxWaitingBytes / 500);
     for (let count = 0; count < 2 * fits; count++) audit.record(long);
+    // No write has had its turn: the bound is what failed.
+    expect(log.events).toEqual(["audit.failed"]);
     await audit[Symbol.asyncDispose]();
     expect(log.events).toEqual(["audit.failed", "audit.lines_lost"]);
     const [{ lost }] = log.factsOf("audit.lines_lost") as [{ lost: number }];
     expect(lost).toBe(2 * fits);
   });
+});
+
+test("a line that memory cannot hold fails its own call only", async () => {
+  const writable = Promise.withResolvers<void>();
+  const sink = { append: () => writable.promise, [Symbol.asyncDispose]: () => Promise.resolve() };
+  const parts = { workerId: "w", isRequired: true, clock: systemClock, log: keptLog() };
+  await using audit = new QueuedAuditLog({ ...parts, sink });
+  const first = audit.require(line("first"), neverAborted);
+  const long = { ...line("x"), user: "u".repeat(400) };
+  for (let bytes = 0; bytes < maxWaitingBytes; bytes += 400) audit.record(long);
+  await expect(audit.require(long, neverAborted)).rejects.toThrow(AuditError);
+  writable.resolve();
+  await first;
 });
 
 describe("a reader of a pipe that is slow", () => {
@@ -228,12 +243,12 @@ describe("a reader of a pipe that is slow", () => {
 });
 
 describe("a log that takes a line and never ends it", () => {
-  function hanging() {
+  function hanging(isRequired = true) {
     const clock = new HandClock();
     const log = keptLog();
     const sink = { append: () => new Promise<void>(() => {}), [Symbol.asyncDispose]: vi.fn() };
     return {
-      audit: new QueuedAuditLog({ sink, workerId: "w", isRequired: true, clock, log }),
+      audit: new QueuedAuditLog({ sink, workerId: "w", isRequired, clock, log }),
       clock,
       log,
       sink,
@@ -246,6 +261,16 @@ describe("a log that takes a line and never ends it", () => {
     clock.advance(requiredTimeoutMs);
     await expect(required).rejects.toThrow(AuditError);
     expect(audit.notReadyReasons).toHaveLength(1);
+    expect(log.events).toEqual(["audit.failed"]);
+  });
+
+  test("lets a call go on after a time, if the log is not required", async () => {
+    const { audit, clock, log } = hanging(false);
+    const waiting = audit.require(line(1), neverAborted);
+    clock.advance(requiredTimeoutMs);
+    await waiting;
+    await audit.require(line(2), neverAborted);
+    expect(audit.warnings).toHaveLength(1);
     expect(log.events).toEqual(["audit.failed"]);
   });
 
