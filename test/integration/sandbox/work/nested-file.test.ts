@@ -72,18 +72,6 @@ describe("a file in a sub-directory of output/", () => {
     expect(await nested()).toEqual({ path: `${deep}/found.txt`, kind: "file" });
   });
 
-  const trees = [
-    ["a directory of 5,000 directories", "for i in range(5_000): os.makedirs(f'wide/{i}')"],
-    [
-      "directories of directories",
-      "for i in range(500):\n  for j in range(10): os.makedirs(f'{i}/{j}')",
-    ],
-    ["directories in each other", "for i in range(1_000): os.mkdir('d'); os.chdir('d')"],
-    [
-      "directories of links to each other",
-      "for i in range(2_000): os.makedirs(f'd/{i}'); os.symlink('..', f'd/{i}/up')",
-    ],
-  ] as const;
   const title = "is given up soon, and reported, in %s";
   const isGivenUp = async ([, program]: readonly [string, string]): Promise<void> => {
     const { output, nested } = await place();
@@ -92,8 +80,19 @@ describe("a file in a sub-directory of output/", () => {
     expect(await nested()).toMatchObject({ kind: "unsearched" });
     expect(performance.now() - startMs).toBeLessThan(longestSearchMs);
   };
-  test.for(trees)(title, isGivenUp);
   test.for([
+    ["directories in each other", "for i in range(1_000): os.mkdir('d'); os.chdir('d')"],
+  ] as const)(title, isGivenUp);
+  test.for([
+    ["a directory of 5,000 directories", "for i in range(5_000): os.makedirs(f'wide/{i}')"],
+    [
+      "directories of directories",
+      "for i in range(500):\n  for j in range(10): os.makedirs(f'{i}/{j}')",
+    ],
+    [
+      "directories of links to each other",
+      "for i in range(2_000): os.makedirs(f'd/{i}'); os.symlink('..', f'd/{i}/up')",
+    ],
     ["30,000 directories", "for i in range(30_000): os.makedirs(f'{i % 300}/{i}')"],
   ] as const)(title, { tags: "full" }, isGivenUp);
 });
