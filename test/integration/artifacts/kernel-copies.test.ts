@@ -95,9 +95,9 @@ describe("an input of a file", () => {
   });
 
   test.for([
-    ["shorter", -1],
-    ["longer", 1],
-  ] as const)("that is %s than announced is an error", async ([, difference]) => {
+    ["shorter", -1, `${leastCopyBytes + 2} of the announced`],
+    ["longer", 1, "more than the announced"],
+  ] as const)("that is %s than announced is an error", async ([, difference, reason]) => {
     const content = randomBytes(leastCopyBytes + 2);
     const file = await fileOf(await temporaryDirectory(), content);
     const sizeBytes = content.length - difference;
@@ -107,7 +107,7 @@ describe("an input of a file", () => {
       { body: file.createReadStream(), file, sizeBytes },
       never,
     );
-    await expect(writing).rejects.toThrow(`the announced ${sizeBytes} bytes`);
+    await expect(writing).rejects.toThrow(`${reason} ${sizeBytes} bytes arrived`);
   });
 
   test("is streamed where the kernel copies nothing", async () => {

@@ -430,20 +430,25 @@ describe("outputs of which one cannot be saved", () => {
     );
     const bad = new StoreError("unavailable", "the store is full");
     const [failed, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const signals: AbortSignal[] = [];
     const save: ArtifactStore["save"] = async (of, filename, source, metadata, signal) => {
       if (filename === "a") {
         failed.resolve();
         throw bad;
       }
       if (filename === "e") expect.unreachable("it must not start");
+      signals.push(signal);
       await late.promise;
       return store.save(of, filename, source, metadata, signal);
     };
     const deleteVersion = store.deleteVersion.bind(store);
     const collecting = collect(noNotes, { store: { save, deleteVersion } });
     await failed.promise;
+    // The failure of the first has arrived everywhere.
+    await new Promise(setImmediate);
     late.resolve();
     await expect(collecting).rejects.toThrow(refused(/"a" could not be saved.*No output was kept/));
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
     for (const name of ["b", "c", "d"])
       expect(await store.versions(scope, name, never)).toEqual([]);
   });
