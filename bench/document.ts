@@ -31,7 +31,7 @@ export async function writeArtifactsIntoDocument(
   await replaceResults(root, "artifact results", formatArtifacts(report));
 }
 
-/** Replaces what stands between two marks of the page. */
+/** Replaces the text between two marks of the page. */
 async function replaceResults(root: string, what: string, results: string): Promise<void> {
   const [start, end] = [
     `<!-- ${what}: written by npm run bench -- --document -->`,

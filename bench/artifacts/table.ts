@@ -5,7 +5,7 @@ import { type BenchHost, describeRun } from "../report.ts";
 import type { Growth } from "./growth.ts";
 import type { Move } from "./moves.ts";
 
-/** What was measured of artifacts. */
+/** Results of a run with artifacts. */
 export interface MeasuredArtifacts {
   readonly moves: readonly Move[];
   readonly growths: readonly Growth[];

@@ -1,5 +1,5 @@
 /**
- * What goes wrong on command with the requests of a double.
+ * Faults on command in the requests of a double.
  */
 import type { ServerResponse } from "node:http";
 

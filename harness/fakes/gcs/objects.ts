@@ -1,5 +1,5 @@
 /**
- * What is in a bucket: objects, and uploads in several requests that are not complete.
+ * Content of a bucket: objects, and incomplete uploads in several requests.
  */
 import { randomUUID } from "node:crypto";
 import { type Checksums, type SaidChecksums, checksumsOf, requireChecksums } from "./checksums.ts";

@@ -16,7 +16,7 @@ import { perform } from "./operations.ts";
 import { type GcsOperation, type GcsRequest, readRequest } from "./request.ts";
 import { TokenIssuer, invalidGrant } from "./tokens.ts";
 
-/** What goes wrong. */
+/** A fault. */
 export type GcsFaultKind =
   | FaultKind
   /** Keeps only so many bytes of a part of an upload. */
@@ -94,7 +94,7 @@ export class FakeGcs implements AsyncDisposable {
     return join(this.#directory, "service-account.json");
   }
 
-  /** What is in a bucket. Throws GcsFakeError. */
+  /** Content of a bucket. Throws GcsFakeError. */
   bucket(name: string): Bucket {
     const bucket = this.#buckets.get(name);
     if (bucket !== undefined) return bucket;
@@ -141,7 +141,7 @@ export class FakeGcs implements AsyncDisposable {
       const request = readRequest(message);
       const fault = this.#faults.take(request.operation);
       onFault(fault);
-      // What comes is taken, so that the server hears of the connection's end.
+      // Reads on, so that the server notices the end of the connection.
       if (fault?.kind === "stall") message.resume();
       if (fault?.kind === "stall" || fault?.kind === "cut request") return undefined;
       const body = await readBody(message);

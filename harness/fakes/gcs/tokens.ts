@@ -15,7 +15,7 @@ const scope = /(?:^|\s)https:\/\/www\.googleapis\.com\/auth\/(?:cloud-platform|d
 /** Seconds of an access token, of a provider's token, and between two clocks. */
 const [lifetimeSeconds, providerSeconds, maxSkewSeconds] = [3_600, 365 * 24 * 3_600, 600];
 
-/** What is read of a signed token. */
+/** The parts of a signed token that the double reads. */
 interface Claims {
   readonly iss?: string;
   readonly aud?: string;
