@@ -2,17 +2,15 @@
  * The files in `input/` of one call: streamed, copied by the kernel, or left for the sandbox to
  * mount.
  */
-import { type WriteStream, constants, lstatSync } from "node:fs";
+import { type WriteStream, lstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { below, createNew } from "../../support/files/below.ts";
 import { type FileCopier, leastCopyBytes } from "../../support/files/copy-file.ts";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { firstPrivateDirectory } from "../path-permissions.ts";
-import { below } from "./untrusted-paths.ts";
-
-const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Mounted inputs of a call; bubblewrap takes a second for several hundred. */
 const maxBound = 100;
