@@ -28,6 +28,9 @@ export interface ArtifactFacts {
   readonly etag: string;
 }
 
+/** Sees the facts of a version before its content moves. What it throws rejects the opening. */
+export type AcceptFacts = (facts: ArtifactFacts) => void;
+
 /** Content to read once. The receiver consumes or destroys `body`. */
 export interface ArtifactContent {
   readonly body: Readable;
@@ -65,7 +68,7 @@ export interface SavedArtifact {
 
 /**
  * A store of artifacts. `artifacts/scope.ts` checks names, and refuses them with `invalid-name`.
- * Methods reject with StoreError or the signal's reason only.
+ * Methods reject with StoreError or the signal's reason only; `open` also as `accept` throws.
  */
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
@@ -75,11 +78,16 @@ export interface ArtifactStore extends AsyncDisposable {
   /**
    * Opens a version, or the latest by default. Rejects with StoreError `not-found`. The signal
    * cancels the opening, not the body.
+   *
+   * @param accept is called by stores that move content before they return. The others leave it:
+   *   their receiver looks at the facts before it reads, so that opening takes one request. Later
+   *   the latest version may be another one, with other facts.
    */
   open(
     scope: ArtifactScope,
     reference: ArtifactReference,
     signal: AbortSignal,
+    accept?: AcceptFacts,
   ): Promise<OpenedArtifact>;
   /** Facts about a version, or about the latest by default. Rejects as `open` does. */
   stat(

@@ -2,6 +2,7 @@
  * The artifact store of one call, which records each access in the audit log.
  */
 import { type ArtifactStore, NotDeletedError, StoreError } from "../../artifacts/store.ts";
+import { InvocationError } from "../../protocol/errors.ts";
 import { AuditError } from "../../telemetry/audit/audit.ts";
 import type { AuditEventName } from "../../telemetry/audit/event.ts";
 import type { CallAudit } from "./call-audit.ts";
@@ -27,10 +28,10 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
   };
   return {
     deleteVersion,
-    async open(scope, reference, signal) {
+    async open(scope, reference, signal, accept) {
       const { filename, version } = reference;
       const access = new Access(audit, "artifact.read", filename, version);
-      const opened = await access.of(store.open(scope, reference, signal), signal);
+      const opened = await access.of(store.open(scope, reference, signal, accept), signal);
       const { sizeBytes } = opened;
       // Before any wait: nothing else listens to the body yet.
       opened.body.once("error", (error) =>
@@ -128,5 +129,7 @@ class Access {
 function failureOf(error: unknown, signal: AbortSignal): AccessEnd {
   if (error instanceof StoreError) return { outcome: "ARTIFACT_ERROR", reason: error.reason };
   if (signal.aborted) return { outcome: "cancelled" };
+  // The call does not accept its size.
+  if (error instanceof InvocationError) return { outcome: "ARTIFACT_ERROR", reason: "refused" };
   return { outcome: "ARTIFACT_ERROR", reason: "unavailable" };
 }

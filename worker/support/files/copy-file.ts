@@ -11,8 +11,8 @@ import { Semaphore } from "../semaphore.ts";
 /** Below this, starting a process takes longer than a stream; measured on ext4 and XFS. */
 export const leastCopyBytes = 4 * 1024 * 1024;
 
-/** Child processes of one copier, and copies that wait for one. */
-const [maxCopies, maxWaiting] = [4, 10_000];
+/** Child processes of one copier. */
+const maxCopies = 4;
 
 /** Two open regular files. Their owner closes them. */
 export interface FileCopy {
@@ -25,7 +25,8 @@ export interface FileCopy {
 
 /** Copies a bounded number of files at a time. */
 export class FileCopier {
-  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting });
+  /** Callers limit the queue: a worker has `maxTransfers` at a time. */
+  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting: Infinity });
 
   /**
    * Copies a source from its first byte on. False when a stream has to, with an empty target: for

@@ -49,7 +49,7 @@ export const auditFields = {
   outcome: ["all but `call.start`", "`ok`, or as below."],
   reason: [
     "`artifact.…` with `ARTIFACT_ERROR`",
-    "`not-found`, `invalid-name`, `too-many-versions`, `too-many-names` or `unavailable`.",
+    "`not-found`, `invalid-name`, `too-many-versions`, `too-many-names`, `unavailable` or `refused`.",
   ],
   started: ["`call.end`", "Whether the tool may have run at this delivery."],
   durationMs: ["`call.end`, and `artifact.…` that took time", "Whole milliseconds."],
