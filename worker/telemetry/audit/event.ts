@@ -8,8 +8,9 @@ export const auditVersion = 1;
 /** What each line is about, in Markdown for docs/audit.md. */
 export const auditEvents = {
   "call.start":
-    "The worker begins a valid call. Without a `call.end` of the same worker after it, the worker was killed.",
-  "call.end": "The end of a delivery: answered, refused, requeued, or settled without a run.",
+    "The worker begins a valid call. Without a `call.end` of the same worker after it, the call is not answered yet, or the worker was killed.",
+  "call.end":
+    "The end of a delivery: its answer was published, it was requeued, or settled without a run.",
   "artifact.read":
     "An artifact goes to the tool: its version is open, or came with the request. If the content breaks off later, another line says so.",
   "artifact.write": "An output of the tool is saved as a new version.",
