@@ -104,7 +104,8 @@ async function openReference(
   try {
     budget.take(parameter, filename, sizeBytes);
   } catch (error) {
-    body.destroy();
+    // The audit log listens, if there is one.
+    body.on("error", () => undefined).destroy(error as Error);
     throw error;
   }
   const content = file === undefined ? { body: exactContent(body, sizeBytes) } : opened;
