@@ -112,7 +112,8 @@ async function openReference(
   try {
     accept(opened);
   } catch (error) {
-    body.destroy();
+    // The audit log listens, if there is one.
+    body.on("error", () => undefined).destroy(error as Error);
     throw error;
   }
   const content = file === undefined ? { body: exactContent(body, sizeBytes) } : opened;

@@ -80,7 +80,9 @@ export class Inputs implements Disposable {
       this.#handedBytes.set(name, () => stream.bytesWritten + stream.writableLength);
       await writeAll(body, stream, sizeBytes, signal);
     } catch (error) {
-      body.destroy();
+      // Its opener may listen for the failure; without a listener it would end the process.
+      const stopped = (): Error => new DOMException("the copy was stopped", "AbortError");
+      body.on("error", () => undefined).destroy(signal.aborted ? stopped() : (error as Error));
       throw error;
     }
   }
