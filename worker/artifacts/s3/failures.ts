@@ -28,7 +28,10 @@ const reasonsByName: ReadonlyMap<unknown, string> = new Map([
 /** Why a request failed, for callers. */
 export function reasonOf(error: unknown): string {
   const { name, code, $metadata } = (error ?? {}) as Failure;
-  return reasonsByName.get(name) ?? reasonOfRequest($metadata?.httpStatusCode, code);
+  const status = $metadata?.httpStatusCode;
+  // The answer to a HEAD has no name.
+  if (status === 301) return reasons.elsewhere;
+  return reasonsByName.get(name) ?? reasonOfRequest(status, code);
 }
 
 /** `guarded`, with the SDK's reasons. */

@@ -20,10 +20,13 @@ export async function keepsConditions(
 ): Promise<boolean> {
   // Beside the scopes, of which none has this name.
   const Key = `${marksLevel}/probe-${randomUUID()}`;
-  const tryPut = async (condition: { IfMatch: string } | { IfNoneMatch: "*" }) => {
-    const put = new PutObjectCommand({ Bucket, Key, Body: "probe", ...condition });
+  const put = (condition: { readonly IfMatch?: string; readonly IfNoneMatch?: "*" }) =>
+    client.send(new PutObjectCommand({ Bucket, Key, Body: "probe", ...condition }), {
+      abortSignal,
+    });
+  const tryPut = async (condition: Parameters<typeof put>[0]) => {
     try {
-      await client.send(put, { abortSignal });
+      await put(condition);
       return "done";
     } catch (error) {
       if (isUnsupported(error)) return "unsupported";
@@ -34,6 +37,8 @@ export async function keepsConditions(
   const create = () => tryPut({ IfNoneMatch: "*" });
   try {
     const created = await Promise.all(Array.from({ length: creators }, create));
+    // It may be something else that it does not know, which every save needs.
+    if (created.includes("unsupported")) await put({});
     if (created.filter((outcome) => outcome !== "refused").length > 1) return false;
     return (await tryPut({ IfMatch: noEtag })) === "refused";
   } finally {
