@@ -62,8 +62,8 @@ export interface ArtifactSource {
 export interface SavedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
-  /** Distinguishes versions of the same number: an inode, an ETag, a generation. Opaque. */
-  readonly etag: string;
+  /** Tells what this save stored from what others may store under the number. Opaque. */
+  readonly saveId: string;
 }
 
 /**
@@ -162,12 +162,15 @@ export class StoreError extends Error {
   }
 }
 
-/** A save failed with `cause`, and the version that it has saved could not be deleted. */
+/**
+ * A save failed with `cause`, and its version may exist: it could not be deleted, or the store does
+ * not tell. `deleteVersion` of `saved` takes it back.
+ */
 export class NotDeletedError extends Error {
   readonly saved: SavedArtifact;
 
   constructor(saved: SavedArtifact, cause: unknown) {
-    super("a version of a failed save could not be deleted", { cause });
+    super("a version of a failed save may exist", { cause });
     this.name = "NotDeletedError";
     this.saved = saved;
   }

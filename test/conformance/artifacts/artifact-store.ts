@@ -397,7 +397,7 @@ async function expectRefusedEverywhere(
   );
   await expectRefusal(store.versions(scope, filename, never), "invalid-name", named);
   if (named !== "filename") await expectRefusal(store.names(scope, never), "invalid-name", named);
-  const saved = { version: 0, sizeBytes: 1, etag: "any" };
+  const saved = { version: 0, sizeBytes: 1, saveId: "any" };
   await expectRefusal(store.deleteVersion(scope, filename, saved, never), "invalid-name", named);
 }
 

@@ -125,14 +125,14 @@ class FilesystemStore implements ArtifactStore {
   async deleteVersion(
     scope: ArtifactScope,
     filename: string,
-    { version, etag }: SavedArtifact,
+    { version, saveId }: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     return guarded(`${artifactTitle(key, version)} could not be deleted`, signal, async () => {
       const directory = await findDirectory(this.#base, directoryLevels(key));
       if (directory === undefined) return false;
-      const isDeleted = await removeVersion(directory, version, etag);
+      const isDeleted = await removeVersion(directory, version, saveId);
       if (!isDeleted) return false;
       await syncDirectory(directory);
       await removeEmptyDirectory(directory);
@@ -210,13 +210,13 @@ class FilesystemStore implements ArtifactStore {
     );
     signal.throwIfAborted();
     const staged = { contentPath: stagedContent.path, metaPath: stagedMeta.path };
-    const etag = await etagOf(stagedContent.path);
-    if (etag === undefined) return undefined;
+    const saveId = await etagOf(stagedContent.path);
+    if (saveId === undefined) return undefined;
     try {
       const directory = await ensureDirectory(base, directoryLevels(key));
       const version = await claimVersion(directory, staged, await nextVersion(directory), key);
       if (version === undefined) return undefined;
-      const saved = { version, sizeBytes: source.sizeBytes, etag };
+      const saved = { version, sizeBytes: source.sizeBytes, saveId };
       await keepVersion(directory, saved);
       return saved;
     } catch (error) {
@@ -258,12 +258,12 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
 }
 
 /** Waits until a new version survives a crash, or removes it. */
-async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
+async function keepVersion(directory: string, { version, saveId }: SavedArtifact): Promise<void> {
   try {
     await syncDirectory(directory);
   } catch (error) {
     // A failing disk may refuse the removal, too; the first error has the cause.
-    await removeVersion(directory, version, etag).catch(() => false);
+    await removeVersion(directory, version, saveId).catch(() => false);
     await removeEmptyDirectory(directory).catch(() => undefined);
     throw error;
   }

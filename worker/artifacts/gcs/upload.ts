@@ -33,6 +33,7 @@ export interface Upload extends CutContent {
 
 /** Content whose upload may be repeated under another name. */
 export interface Uploader extends Disposable {
+  readonly isInParts: boolean;
   /** Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing. */
   put(object: NewObject): Promise<FileMetadata>;
 }
@@ -42,12 +43,13 @@ export async function createUploader(upload: Upload, signal: AbortSignal): Promi
   const { bucket, source } = upload;
   if (source.sizeBytes > partBytes) {
     const put = (object: NewObject): Promise<FileMetadata> => uploadParts(upload, object, signal);
-    return { put, [Symbol.dispose]: () => undefined };
+    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
   }
   const { content, [Symbol.dispose]: dispose } = await readWhole(upload, signal);
   const checksum = new Checksum();
   checksum.update(content);
   return {
+    isInParts: false,
     async put(object) {
       const stored = await bucket.insert(object, content, checksum.value, signal);
       return verified(bucket, stored, checksum);
