@@ -35,7 +35,7 @@ import { prefixOf, prefixesOf } from "./keys.ts";
 import { GcsMarks } from "./marks.ts";
 import { factsOf } from "./metadata.ts";
 import { keepsConditions } from "./probe.ts";
-import { readObject } from "./reading.ts";
+import { openObject } from "./reading.ts";
 import { type Uploader, createUploader, partBuffers } from "./upload.ts";
 import { listNames, listVersions } from "./versions.ts";
 
@@ -79,10 +79,17 @@ class GcsStore implements ArtifactStore {
     reference: ArtifactReference,
     signal: AbortSignal,
   ): Promise<OpenedArtifact> {
-    return this.#find(scope, reference, signal, (object, doing) => ({
-      ...factsOf(object, doing),
-      body: readObject(this.#bucket, object, doing),
-    }));
+    return this.#find(scope, reference, signal, async (name, doing) => {
+      const opened = await unlessMissing(() => openObject(this.#bucket, name, doing, signal));
+      if (opened === undefined) return undefined;
+      const { object, body } = opened;
+      try {
+        return { ...factsOf(object, doing), body };
+      } catch (error) {
+        body.destroy();
+        throw error;
+      }
+    });
   }
 
   async stat(
@@ -90,7 +97,10 @@ class GcsStore implements ArtifactStore {
     reference: ArtifactReference,
     signal: AbortSignal,
   ): Promise<ArtifactFacts> {
-    return this.#find(scope, reference, signal, factsOf);
+    return this.#find(scope, reference, signal, async (name, doing) => {
+      const object = await this.#get(name, signal);
+      return object && factsOf(object, doing);
+    });
   }
 
   async save(
@@ -105,7 +115,7 @@ class GcsStore implements ArtifactStore {
     const { mimeType } = metadata;
     return guardedRequest(`${artifactTitle(key)} could not be saved`, signal, async () => {
       const upload = { bucket: this.#bucket, source, key, buffers: this.#buffers };
-      using uploader = await createUploader(upload, signal);
+      using uploader = createUploader(upload, signal);
       const save = randomUUID();
       const facts = {
         contentType: contentTypeOf(mimeType),
@@ -187,15 +197,15 @@ class GcsStore implements ArtifactStore {
     scope: ArtifactScope,
     reference: ArtifactReference,
     signal: AbortSignal,
-    read: (object: FileMetadata, doing: string) => T,
+    read: (name: string, doing: string) => Promise<T | undefined>,
   ): Promise<T & { readonly version: number }> {
     const key = artifactKey(scope, reference.filename);
     const doing = `${artifactTitle(key)} could not be opened`;
     return guardedRequest(doing, signal, async () => {
       for (const prefix of prefixesOf(key, reference.filename)) {
         for (const version of await this.#candidates(prefix, reference.version, signal)) {
-          const found = await this.#get(`${prefix}${version}`, signal);
-          if (found !== undefined) return { version, ...read(found, doing) };
+          const found = await read(`${prefix}${version}`, doing);
+          if (found !== undefined) return { version, ...found };
         }
       }
       throw notFound(key, reference.version);

@@ -122,7 +122,7 @@ class S3Store implements ArtifactStore {
       const isConditional = this.#isConditional !== false;
       const content = { source, key, buffers: this.#buffers };
       const upload = { client: this.#client, ...content, isVerified, isConditional };
-      using uploader = await createUploader(upload, signal);
+      using uploader = createUploader(upload, signal);
       const etag = randomUUID();
       let version = await this.#next(prefix, signal);
       for (let tries = 0; tries < maxTries; tries++) {

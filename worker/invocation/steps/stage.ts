@@ -2,7 +2,6 @@
  * Stages a call's input artifacts in its work directory.
  */
 import { Readable } from "node:stream";
-import { exactContent } from "../../artifacts/content.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
@@ -10,6 +9,7 @@ import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
 import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
 import { InputNames, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
@@ -54,7 +54,8 @@ export async function stageArtifacts(
     const { content, mimeType, version } = await open(ending);
     await workDir.writeInput(name, content, ending).catch((error: unknown) => {
       ending.throwIfAborted();
-      const reason = error instanceof StoreError ? error.message : "its content could not be read";
+      const isPublic = error instanceof StoreError || error instanceof WrongSizeError;
+      const reason = isPublic ? error.message : "its content could not be read";
       throw notLoaded(parameter, filename, reason, error);
     });
     const path = `${workDirInside}/${workDirNames.input}/${name}`;
@@ -100,15 +101,14 @@ async function openReference(
     if (!(error instanceof StoreError)) throw error;
     throw notLoaded(parameter, filename, error.message, error);
   });
-  const { body, file, sizeBytes, version, metadata } = opened;
+  const { body, sizeBytes, version, metadata } = opened;
   try {
     budget.take(parameter, filename, sizeBytes);
   } catch (error) {
     body.destroy();
     throw error;
   }
-  const content = file === undefined ? { body: exactContent(body, sizeBytes) } : opened;
-  return { content, mimeType: metadata.mimeType, version };
+  return { content: opened, mimeType: metadata.mimeType, version };
 }
 
 /** Bytes that the inputs of a call may still have. */
