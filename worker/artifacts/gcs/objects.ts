@@ -22,7 +22,7 @@ import { GcsClient } from "./client.ts";
 import type { GcsStoreConfig } from "./config.ts";
 import { isConditionFailed, meaningOf, reasonOf, unlessMissing } from "./failures.ts";
 import { layout } from "./layout.ts";
-import { readObject } from "./reading.ts";
+import { openObject } from "./reading.ts";
 import { createUploader, partBuffers } from "./upload.ts";
 
 /** Keys of metadata by which agents save the address of content instead of the content. */
@@ -54,8 +54,8 @@ export class GcsObjects implements ObjectBucket {
   }
 
   async open(key: string, doing: string, signal: AbortSignal): Promise<OpenedObject | undefined> {
-    const found = await unlessMissing(() => this.#bucket.get(key, signal));
-    return found && { ...factsOf(found.data), body: readObject(this.#bucket, found.data, doing) };
+    const opened = await unlessMissing(() => openObject(this.#bucket, key, doing, signal));
+    return opened && { ...factsOf(opened.object), body: opened.body };
   }
 
   async read(key: string, signal: AbortSignal): Promise<SmallObject | undefined> {

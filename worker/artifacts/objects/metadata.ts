@@ -23,9 +23,12 @@ const plainText = /^[\x20-\x7e]+$/;
 
 const unknownMimeType = "application/octet-stream";
 
+/** The header of objects whose metadata have the MIME type. Agents save their objects without it. */
+export const placeholderType = "binary/octet-stream";
+
 /** A MIME type as a header, where it can be one. */
 export function contentTypeOf(mimeType: string): string {
-  return plainText.test(mimeType) ? mimeType : unknownMimeType;
+  return plainText.test(mimeType) ? mimeType : placeholderType;
 }
 
 /** Metadata of an object whose header has no room for its MIME type. */

@@ -50,17 +50,20 @@ export interface Uploader extends Disposable {
   put(facts: PutFacts): Promise<void>;
 }
 
-/** Reads what fits into a part, once. The caller disposes it. */
-export async function createUploader(upload: Upload, signal: AbortSignal): Promise<Uploader> {
+/** Reads what fits into a part once, while the caller finds a key. The caller disposes it. */
+export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { client, source, isConditional } = upload;
   if (source.sizeBytes > minPartBytes) {
     const put = (facts: PutFacts): Promise<void> => uploadParts(upload, facts, signal);
     return { isInParts: true, put, [Symbol.dispose]: () => undefined };
   }
-  const { content, [Symbol.dispose]: dispose } = await readWhole(upload, signal);
+  const whole = readWhole(upload, signal);
+  // The first request rejects.
+  whole.catch(() => undefined);
   return {
     isInParts: false,
     async put(facts) {
+      const { content } = await whole;
       const put = new PutObjectCommand({
         ...facts,
         Body: content,
@@ -70,7 +73,11 @@ export async function createUploader(upload: Upload, signal: AbortSignal): Promi
       });
       await client.send(put, { abortSignal: signal });
     },
-    [Symbol.dispose]: dispose,
+    [Symbol.dispose]: () =>
+      void whole.then(
+        (read) => read[Symbol.dispose](),
+        () => undefined,
+      ),
   };
 }
 

@@ -2,7 +2,6 @@
  * Stages a call's input artifacts in its work directory.
  */
 import { Readable } from "node:stream";
-import { exactContent } from "../../artifacts/content.ts";
 import { isDiskFull } from "../../artifacts/failures.ts";
 import {
   type ArtifactFacts,
@@ -15,6 +14,7 @@ import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
 import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
+import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
 import { InputNames, noDisk, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
@@ -60,7 +60,8 @@ export async function stageArtifacts(
     await workDir.writeInput(name, content, ending).catch((error: unknown) => {
       ending.throwIfAborted();
       if (isDiskFull(error)) throw noDisk(filename, "the disk is full", error);
-      const reason = error instanceof StoreError ? error.message : "its content could not be read";
+      const isPublic = error instanceof StoreError || error instanceof WrongSizeError;
+      const reason = isPublic ? error.message : "its content could not be read";
       throw notLoaded(parameter, filename, reason, error);
     });
     const path = `${workDirInside}/${workDirNames.input}/${name}`;
@@ -108,7 +109,7 @@ async function openReference(
     if (!(error instanceof StoreError)) throw error;
     throw notLoaded(parameter, filename, error.message, error);
   });
-  const { body, file, sizeBytes, version, metadata } = opened;
+  const { body, version, metadata } = opened;
   try {
     accept(opened);
   } catch (error) {
@@ -116,8 +117,7 @@ async function openReference(
     body.on("error", () => undefined).destroy(error as Error);
     throw error;
   }
-  const content = file === undefined ? { body: exactContent(body, sizeBytes) } : opened;
-  return { content, mimeType: metadata.mimeType, version };
+  return { content: opened, mimeType: metadata.mimeType, version };
 }
 
 /** Bytes that the inputs of a call may still have. */
