@@ -105,8 +105,8 @@ export class GcsObjects implements ObjectBucket {
     return generationOf(await this.#bucket.insert(object, content, checksum.value, signal));
   }
 
-  async upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Promise<Uploader> {
-    const uploader = await createUploader({ bucket: this.#bucket, ...content }, signal);
+  upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Uploader {
+    const uploader = createUploader({ bucket: this.#bucket, ...content }, signal);
     const replaces = isExclusive ? "0" : undefined;
     return {
       isInParts: uploader.isInParts,

@@ -127,7 +127,7 @@ export interface ObjectBucket extends Disposable {
     signal: AbortSignal,
   ): Promise<string>;
   /** Takes content that will be written, once, where `isExclusive` under a key that is free. */
-  upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Promise<Uploader>;
+  upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Uploader;
   /** Deletes an object, or only the one with this ETag. False where that is gone. */
   delete(key: string, etag: string | undefined, signal: AbortSignal): Promise<boolean>;
 

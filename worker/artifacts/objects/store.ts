@@ -103,7 +103,7 @@ export class ObjectStore implements ArtifactStore {
       return await this.#guarded(doing, signal, async () => {
         const content = { source, key, buffers: this.#buffers };
         const isConditional = this.#isConditional !== false;
-        using uploader = await this.#bucket.upload(content, isConditional, signal);
+        using uploader = this.#bucket.upload(content, isConditional, signal);
         const saveId = randomUUID();
         let version = await this.#next(prefix, signal);
         for (let tries = 0; tries < maxTries; tries++) {

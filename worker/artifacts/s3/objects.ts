@@ -123,13 +123,9 @@ export class S3Objects implements ObjectBucket {
     return ETag;
   }
 
-  async upload(
-    content: CutContent,
-    isConditional: boolean,
-    signal: AbortSignal,
-  ): Promise<Uploader> {
+  upload(content: CutContent, isConditional: boolean, signal: AbortSignal): Uploader {
     const how = { client: this.#client, isVerified: this.#isVerified, isConditional };
-    const uploader = await createUploader({ ...content, ...how }, signal);
+    const uploader = createUploader({ ...content, ...how }, signal);
     return {
       isInParts: uploader.isInParts,
       put: (object) => uploader.put(this.#factsOf(object)),
