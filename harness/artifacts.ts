@@ -146,7 +146,8 @@ function memoryStore(purpose: string): UsageError {
     [
       `${purpose} needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory (its default):`,
       "a memory store lives inside the worker's process, where nobody else can reach it.",
-      "Give harness and worker ARTIFACT_SERVICE_TYPE=filesystem and the same ARTIFACT_BASE_PATH.",
+      "Give harness and worker the same store: ARTIFACT_SERVICE_TYPE=filesystem and ARTIFACT_BASE_PATH,",
+      "or s3 or gcs with their variables, which harness fake-s3 and fake-gcs print for a try.",
       "Calls can also have content inside the request: harness invoke --preload.",
     ].join("\n"),
   );

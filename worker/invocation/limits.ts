@@ -8,7 +8,7 @@ import { agentPatienceSeconds } from "../protocol/limits.ts";
 /** Milliseconds before the deadline, reserved for stopping the tool and publishing the answer. */
 const answerReserveMs = 5_000;
 
-/** Milliseconds for saving outputs, at least: a tool that started late ends close to the deadline. */
+/** Milliseconds for saving outputs, at least: a tool that started late ends near the deadline. */
 const leastSavingMs = 5_000;
 
 /** Thrown inside the invoker: the call has reached its time limit. */

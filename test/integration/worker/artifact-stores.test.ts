@@ -2,21 +2,39 @@
  * Artifacts of both tool languages through the stores that workers share, within the operator's
  * limits.
  */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { gcsVariables } from "../../../harness/fakes/gcs/variables.ts";
 import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
 import type { CallResult } from "../../../harness/agent.ts";
+import { useFakeGcs } from "../../support/gcs.ts";
 import { useFakeS3 } from "../../support/s3.ts";
 import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
 import { never, sourceOf } from "../../unit/artifacts/fixtures.ts";
 
 const bucket = "artifacts";
 const server = useFakeS3({ buckets: [bucket] });
+const gcsServer = useFakeGcs({ buckets: [bucket] });
 
 /** Variables of the stores, on top of the rig's own. */
 const stores: Readonly<Record<string, () => Readonly<Record<string, string>>>> = {
   filesystem: () => ({}),
   s3: () => s3Variables(server(), bucket),
+  gcs: () => gcsVariables(gcsServer(), bucket),
+};
+
+const files = {
+  "nesting.py": `
+def nests(ctx):
+    import os
+    os.makedirs("/sandbox/work/output/charts")
+    with open("/sandbox/work/output/charts/may.png", "w") as file:
+        file.write("x")
+    ctx.save_artifact_text("beside.txt", "x")
+    return {}
+`,
 };
 
 const limits = {
@@ -35,7 +53,9 @@ describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
         node: nodeTool("artifacts.ts", "saves"),
         reads: { function: "reads" },
         saves_many: { function: "saves_many" },
+        nests: { module: "nesting", function: "nests" },
       },
+      files,
       environment: { ...variables(), ...limits },
     });
   });
@@ -46,10 +66,17 @@ describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
     return (result as Extract<CallResult, { kind: "error" }>).message;
   }
 
-  function contentType(filename: string): string | undefined {
-    const [, object] =
-      [...server().bucket(bucket).objects].find(([key]) => key.endsWith(`/${filename}/0`)) ?? [];
-    return object?.headers["content-type"];
+  /** What agents read as its type beside the content. */
+  async function storedType(filename: string): Promise<unknown> {
+    const isIt = ([key]: readonly [string, unknown]) => key.endsWith(`/${filename}/0`);
+    if (kind === "s3")
+      return [...server().bucket(bucket).objects].find(isIt)?.[1].headers["content-type"];
+    if (kind === "gcs")
+      return [...gcsServer().bucket(bucket).objects].find(isIt)?.[1].facts.contentType;
+    const { basePath } = rig.config.artifacts.store as { basePath: string };
+    const { root, userId, sessionId } = rig.scope;
+    const meta = join(basePath, root, userId, sessionId, filename, "0.meta");
+    return (JSON.parse(await readFile(meta, "utf8")) as Record<string, unknown>)["mime_type"];
   }
 
   test.for(["python", "node"])(
@@ -80,10 +107,20 @@ describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
         const { body, metadata } = await rig.store.open(rig.scope, { filename, version: 0 }, never);
         expect(metadata.mimeType).toBe(mimeType);
         expect(await text(body)).toBe(content);
-        if (kind === "s3") expect(contentType(filename)).toBe(mimeType);
+        expect(await storedType(filename)).toBe(mimeType);
       }
+      // Agents save NAME.metadata.json from the answer.
+      const names = await rig.store.names(rig.scope, never);
+      expect(names.filter((name) => name.endsWith(".metadata.json"))).toEqual([]);
     },
   );
+
+  test("gets none of a call with an output in a sub-directory", async () => {
+    expect(failure(await rig.call("nests"))).toBe(
+      'Artifacts could not be saved: output "charts/may.png" is in a sub-directory, files must be directly in output/',
+    );
+    expect(await rig.store.versions(rig.scope, "beside.txt", never)).toEqual([]);
+  });
 
   test("refuses inputs beyond the operator's limits, with both sizes", async () => {
     for (const [filename, sizeBytes] of [
