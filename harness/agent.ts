@@ -6,17 +6,15 @@ import type {
   Broker,
   BrokerSession,
   BrokerSubscription,
-  OutboundMessage,
   PublishOutcome,
 } from "../worker/broker/broker.ts";
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
-import { invokeTopic, responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
-import { Semaphore } from "../worker/support/semaphore.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
+import { RequestPublisher } from "./client/request-publisher.ts";
 import { defaultTimeoutSeconds, defaultUserId } from "./options/defaults.ts";
 import {
   type Answer,
@@ -44,14 +42,6 @@ const probeIntervalMs = { first: 1_000, last: 16_000 } as const;
  */
 const probeLife = { timeToLiveSeconds: 40 } as const;
 
-/**
- * Requests on their way to the broker without its confirmation, by their size; further ones wait
- * for these. So many fit into what a session keeps while there is no connection, and large ones
- * keep no small ones waiting.
- */
-const maxSending = { small: 512, large: 9 } as const;
-const smallBytes = 64 * 1024;
-
 /** The agent's name unless it is given one. */
 export const defaultAgentName = "harness";
 
@@ -75,12 +65,6 @@ export interface CallOptions {
   readonly onStatus?: (text: string) => void;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
-}
-
-/** What is published for a call. */
-interface Request extends Pick<OutboundMessage, "payload" | "timeToLiveSeconds"> {
-  readonly id: string;
-  readonly userId: string;
 }
 
 /** Why a call has no answer. */
@@ -111,16 +95,10 @@ export class Agent implements AsyncDisposable {
   readonly #session: BrokerSession;
   readonly #inbox: BrokerSubscription;
   readonly #owned: AsyncDisposable;
-  readonly #namespace: string;
   readonly #name: string;
-  readonly #inboxName: string;
   readonly #clock: Clock;
   readonly #calls: PendingCalls;
-  /** Their lines are bounded by the calls that may wait for an answer. */
-  readonly #sending = {
-    small: new Semaphore({ capacity: maxSending.small, maxWaiting: Infinity }),
-    large: new Semaphore({ capacity: maxSending.large, maxWaiting: Infinity }),
-  };
+  readonly #requests: RequestPublisher;
 
   private constructor(
     session: BrokerSession,
@@ -131,11 +109,15 @@ export class Agent implements AsyncDisposable {
     this.#session = session;
     this.#inbox = inbox;
     this.#owned = owned;
-    this.#namespace = options.namespace;
     this.#name = options.name ?? defaultAgentName;
     this.#clock = options.clock ?? systemClock;
-    this.#inboxName = inboxOf(options);
-    this.#calls = new PendingCalls(this.#namespace, this.#inboxName);
+    const { namespace } = options;
+    const inboxName = inboxOf(options);
+    this.#calls = new PendingCalls(namespace, inboxName);
+    this.#requests = new RequestPublisher({
+      ...{ session, namespace, inbox: inboxName },
+      ...{ agentName: this.#name, clock: this.#clock },
+    });
     void this.#listen();
   }
 
@@ -207,7 +189,7 @@ export class Agent implements AsyncDisposable {
     let intervalMs: number = probeIntervalMs.first;
     for (;;) {
       const message = { id, payload, userId: defaultUserId, ...probeLife };
-      const outcome = await this.#publish(tool, message, signal);
+      const outcome = await this.#requests.publish(tool, message, signal);
       const answer = await this.#within(intervalMs, () => pending.answered, signal);
       if (answer instanceof Error) throw answer;
       if (answer) return decodeAnswer(answer);
@@ -233,7 +215,8 @@ export class Agent implements AsyncDisposable {
     const answer = await this.#within(
       waitedSeconds * 1000,
       async (either) => {
-        const published = this.#publish(call.tool, { id: correlationId, payload, userId }, either);
+        const request = { id: correlationId, payload, userId };
+        const published = this.#requests.publish(call.tool, request, either);
         // An answer says more than the confirmation, which can be late.
         const first = await Promise.race([published, pending.answered]);
         return first === "confirmed" ? pending.answered : first;
@@ -243,28 +226,6 @@ export class Agent implements AsyncDisposable {
     const roundTripMs = this.#clock.monotonicMs() - sentAtMs;
     if (answer instanceof Error) throw answer;
     return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
-  }
-
-  /**
-   * With the user properties of real agents. The time is that of the call: however late it is sent,
-   * its caller waits no longer.
-   */
-  async #publish(
-    tool: string,
-    { id, userId, ...message }: Request,
-    signal: AbortSignal,
-  ): Promise<PublishOutcome> {
-    const properties = {
-      replyTo: responseTopic(this.#namespace, this.#inboxName, id),
-      statusTo: statusTopic(this.#namespace, this.#inboxName, id),
-      clientId: this.#name,
-      userId,
-      timestamp: this.#clock.nowMs(),
-    };
-    const topic = invokeTopic(this.#namespace, tool);
-    const size = message.payload.byteLength > smallBytes ? "large" : "small";
-    using _sending = await this.#sending[size].acquire(signal);
-    return await this.#session.publish({ topic, properties, ...message }, signal);
   }
 
   /** What `work` brings within `ms`, or undefined; the signal that it gets ends it then. */

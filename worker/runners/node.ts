@@ -1,11 +1,8 @@
 /**
  * Node tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { execFile } from "node:child_process";
 import { realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { promisify } from "node:util";
-import { z } from "zod";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -24,16 +21,11 @@ import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { CompileCaches } from "./compile-cache.ts";
+import { type NodeFacts, askNode } from "./node-host.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
-const run = promisify(execFile);
-
-/** Milliseconds the interpreter may take to answer a question about itself. */
-const questionTimeoutMs = 30_000;
-/** The first version that runs TypeScript as it is and starts the runner's modules. */
-const leastMajor = 24;
 const bytesPerMebibyte = 1024 * 1024;
 
 /**
@@ -82,14 +74,9 @@ export interface NodeRunnerOptions {
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
 }
 
-const interpreterFacts = z.object({ version: z.string(), executable: z.string() });
-
-const aboutItself =
-  "JSON.stringify({ version: process.versions.node, executable: process.execPath })";
-
 /** Opens the runner: asks the Node program who it is. Throws SandboxError. */
 export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRunner> {
-  const facts = await askInterpreter(options.nodeBin);
+  const facts = await askNode(options.nodeBin);
   const { executable } = facts;
   await using shared = new AsyncDisposableStack();
   const mounts: ReadOnlyMount[] = [];
@@ -106,37 +93,10 @@ export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRu
   return new NodeRunner({ options, facts, program, mounts, shared: shared.move() });
 }
 
-async function askInterpreter(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
-  const { execPath, versions } = process;
-  // Saves a process: usually the tools' program is the worker's own.
-  const isOwn = nodeBin === execPath;
-  const facts = isOwn ? { version: versions.node, executable: execPath } : await ask(nodeBin);
-  if (Number.parseInt(facts.version) >= leastMajor) return facts;
-  throw new SandboxError(
-    `${nodeBin} is Node ${facts.version}; tools need Node ${leastMajor} or later`,
-    { setting: "nodeBin" },
-  );
-}
-
-async function ask(nodeBin: string): Promise<z.infer<typeof interpreterFacts>> {
-  return await run(nodeBin, ["--print", aboutItself], {
-    env: {},
-    cwd: "/",
-    timeout: questionTimeoutMs,
-  })
-    .then(({ stdout }) => interpreterFacts.parse(JSON.parse(stdout)))
-    .catch((error: unknown) => {
-      throw new SandboxError(`cannot use ${nodeBin} as the Node program`, {
-        cause: error,
-        setting: "nodeBin",
-      });
-    });
-}
-
 /** What the runner is made of. */
 interface NodeParts {
   readonly options: NodeRunnerOptions;
-  readonly facts: z.infer<typeof interpreterFacts>;
+  readonly facts: NodeFacts;
   /** The Node program as it is inside. */
   readonly program: string;
   /** The mounts of every Node tool: the tool runner, and the program where it is not in /usr. */

@@ -239,7 +239,7 @@ describe("what proves nothing", () => {
     },
   );
 
-  test("an attack that reaches counts, whatever its baseline does", async () => {
+  test("an attack that reaches counts, whatever its baseline does", { tags: "full" }, async () => {
     const report = await attackHere({
       attacks: [
         { ...own, id: "always", noBaseline: () => "as this is a test" },
