@@ -1,15 +1,16 @@
 /**
  * Tools that try to change the cached file of their input, however their sandboxes start.
  */
-import { readFile, readdir, rm, stat } from "node:fs/promises";
+import { chmod, readFile, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { isRoot } from "../support/is-root.ts";
 import { type Rig, type RigTool, reachableDirectory, startRig } from "../support/workers/rig.ts";
 
 /** Tries everything that would change a file, and tells what it saw. */
 const source = `
-import os, shutil
+import ctypes, mmap, os, shutil
 
 def attempt(act):
     try:
@@ -28,6 +29,17 @@ def run(ctx):
             file.write("changed")
     def chmod():
         os.chmod(path, 0o666)
+    def mapped():
+        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as bytes:
+            bytes[0:1] = b"X"
+    def mount(flags):
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.mount(b"none", path.encode(), None, flags, None) != 0:
+            raise OSError(ctypes.get_errno(), "mount")
+    def unmount():
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.umount2(path.encode(), 2) != 0:
+            raise OSError(ctypes.get_errno(), "umount2")
     def descriptor():
         fd = os.open(path, os.O_RDONLY)
         with open(f"/proc/self/fd/{fd}", "w") as file:
@@ -37,18 +49,32 @@ def run(ctx):
         "chmod": chmod,
         "truncate": lambda: os.truncate(path, 0),
         "write": lambda: write("w"),
+        "mapped": mapped,
+        # MS_REMOUNT, alone and with MS_BIND: without MS_RDONLY the file would be writable.
+        "remount": lambda: mount(32),
+        "remount_bind": lambda: mount(32 | 4096),
+        "unmount": unmount,
         "descriptor": descriptor,
         "times": lambda: os.utime(path, (0, 0)),
         "link": lambda: os.link(path, "output/linked"),
     }.items()}
     attempt(lambda: os.remove("output/linked"))
     shutil.copy(path, "output/copy.txt")
+    did["move"] = attempt(lambda: os.rename(path, "output/moved"))
+    attempt(lambda: os.rename("output/moved", path))
     did["replace"] = attempt(lambda: os.replace("output/copy.txt", path))
     did["remove"] = attempt(lambda: os.remove(path))
     return {"text": text, "isReadOnly": [each.split(",")[0] == "ro" for each in options], "did": did}
 `;
 
 const content = "the same for all calls";
+
+/** What a tool does to a file of its own. An empty file cannot be mapped: it is written before. */
+const changesOfOwn = {
+  ...{ append: true, chmod: true, truncate: true, write: true, mapped: true, descriptor: true },
+  ...{ move: true, replace: true, remove: true },
+  ...{ remount: false, remount_bind: false, unmount: false },
+};
 
 describe("the cached file of an input", () => {
   let rig: Rig;
@@ -118,8 +144,25 @@ describe("the cached file of an input", () => {
         toolResult: {
           text: content,
           isReadOnly: [],
-          did: { append: true, chmod: true, truncate: true, write: true, replace: true },
+          did: changesOfOwn,
         },
+      });
+      expect(await readFile(await entry(), "utf8")).toBe(content);
+      expect((await stat(await entry())).nlink).toBe(1);
+    },
+  );
+
+  test.runIf(isRoot)(
+    "is copied for a cold sandbox whose user cannot pass the cache, and the tool changes its own",
+    { tags: "promise-C8" },
+    async () => {
+      const above = join(cacheDirectory, "..");
+      const { mode } = await stat(above);
+      await chmod(above, 0o700);
+      onTestFinished(() => chmod(above, mode & 0o7777));
+      expect(await call("cold")).toMatchObject({
+        kind: "success",
+        toolResult: { text: content, isReadOnly: [], did: changesOfOwn },
       });
       expect(await readFile(await entry(), "utf8")).toBe(content);
       expect((await stat(await entry())).nlink).toBe(1);

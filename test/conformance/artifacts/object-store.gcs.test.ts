@@ -16,7 +16,7 @@ const server = useFakeGcs({ buckets: [bucket] });
 
 const operations: Readonly<Record<ObjectRequest, GcsOperation>> = {
   list: "objects.list",
-  open: "objects.get",
+  open: "objects.download",
   read: "objects.download",
   write: "objects.insert",
   part: "uploads.put",

@@ -14,7 +14,7 @@ import {
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { S3Operation } from "../../../harness/fakes/s3/request.ts";
 import { type FakeS3Options, startFakeS3 } from "../../../harness/fakes/s3/server.ts";
-import { prefixOf } from "../../../worker/artifacts/s3/keys.ts";
+import { layout } from "../../../worker/artifacts/s3/layout.ts";
 import { artifactKey } from "../../../worker/artifacts/scope.ts";
 import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { contentOf } from "../../conformance/artifacts/object-store/saving.ts";
@@ -197,7 +197,10 @@ describe("checksums", () => {
     const { endpoint, region } = server();
     const client = new S3Client({ endpoint, region, forcePathStyle: true });
     onTestFinished(() => client.destroy());
-    const target = { Bucket: bucket, Key: `${prefixOf(artifactKey(scope, "a.bin"))}0` };
+    const target = {
+      Bucket: bucket,
+      Key: `${layout.prefixesOf(artifactKey(scope, "a.bin"), "a.bin")[0]}0`,
+    };
     const create = new CreateMultipartUploadCommand({ ...target, ChecksumAlgorithm: "CRC32" });
     const { UploadId } = await client.send(create);
     const sent = [];

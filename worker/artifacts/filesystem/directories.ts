@@ -1,7 +1,7 @@
 /**
  * Directories of a key: their names, and a walk that follows no link.
  */
-import { constants, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import {
   chmod,
   chown,
@@ -14,7 +14,7 @@ import {
   stat,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { O_PATH } from "../../support/open-flags.ts";
+import { enterDirectory } from "../../support/files/below.ts";
 import { errorCode } from "../failures.ts";
 import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import { StoreError } from "../store.ts";
@@ -22,8 +22,6 @@ import { StoreError } from "../store.ts";
 /** Group-writable, as far as the umask allows; see `share` for a shared base. */
 export const directoryMode = 0o775;
 
-/** Needs no permission to read the directory. */
-const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const groupWrites = 0o020;
 /** Mode bits that a directory has from its base: permissions, setgid, sticky. */
 const sharedBits = 0o3777;
@@ -61,12 +59,19 @@ export async function findDirectory(
   basePath: string,
   levels: readonly string[],
 ): Promise<string | undefined> {
-  let { path } = await openBase(basePath);
-  for (const level of levels) {
-    path = join(path, level);
-    if (!(await isDirectory(path))) return undefined;
-  }
-  return path;
+  const [, found] = await Promise.all([openBase(basePath), statusesBelow(basePath, levels)]);
+  return found === undefined ? undefined : join(basePath, ...levels);
+}
+
+/** All at once, each a trip to a thread and back. Undefined when a level is no directory. */
+async function statusesBelow(
+  basePath: string,
+  levels: readonly string[],
+): Promise<readonly Stats[] | undefined> {
+  const paths = levels.map((_, last) => join(basePath, ...levels.slice(0, last + 1)));
+  const statuses = await Promise.all(paths.map(statusOf));
+  const found = statuses.filter((status) => status?.isDirectory() === true);
+  return found.length < levels.length ? undefined : (found as readonly Stats[]);
 }
 
 /** Names of the directories in `directory`, links left out. */
@@ -81,6 +86,9 @@ export async function* childDirectories(directory: string): AsyncGenerator<strin
  * for links meanwhile. Rejects with StoreError `unavailable` when a level is no directory.
  */
 export async function ensureDirectory(base: Base, levels: readonly string[]): Promise<string> {
+  const existing = await statusesBelow(base.path, levels);
+  if (existing?.every((status) => isShared(status, base)) === true)
+    return join(base.path, ...levels);
   await using held = new AsyncDisposableStack();
   let parent = base.path;
   for (const level of levels) {
@@ -97,7 +105,7 @@ export async function ensureDirectory(base: Base, levels: readonly string[]): Pr
 /** Rejects with ENOENT when another process has just deleted the artifact's only version. */
 async function openLevel(path: string, level: string): Promise<FileHandle> {
   try {
-    return await open(path, enter);
+    return await open(path, enterDirectory);
   } catch (error) {
     if (errorCode(error) !== "ENOTDIR") throw error;
     throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`, {
@@ -111,7 +119,7 @@ async function openLevel(path: string, level: string): Promise<FileHandle> {
  * links, so it must be that of a descriptor.
  */
 async function share(path: string, status: Stats, base: Base): Promise<void> {
-  if (!base.isShared || status.uid !== process.geteuid?.()) return;
+  if (isShared(status, base)) return;
   const { gid, mode } = base.status;
   try {
     if (status.gid !== gid) await chown(path, status.uid, gid);
@@ -120,6 +128,12 @@ async function share(path: string, status: Stats, base: Base): Promise<void> {
     if (errorCode(error) !== "EPERM") throw error;
   }
   if ((status.mode & sharedBits) !== (mode & sharedBits)) await chmod(path, mode & sharedBits);
+}
+
+/** Whether group and mode are those of the base, as far as the worker has to set them. */
+function isShared({ uid, gid, mode }: Stats, base: Base): boolean {
+  if (!base.isShared || uid !== process.geteuid?.()) return true;
+  return gid === base.status.gid && (mode & sharedBits) === (base.status.mode & sharedBits);
 }
 
 /** Creates a directory unless its name is taken. Rejects when its parent is missing. */
@@ -153,11 +167,12 @@ export async function openBase(path: string): Promise<Base> {
   throw new StoreError("unavailable", "The artifact store's base path is not a directory.");
 }
 
-async function isDirectory(path: string): Promise<boolean> {
+/** Undefined where nothing is. */
+async function statusOf(path: string): Promise<Stats | undefined> {
   try {
-    return (await lstat(path)).isDirectory();
+    return await lstat(path);
   } catch (error) {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return false;
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Staged files: complete before they get the name that readers open.
  */
-import { lstat, open, readdir, rm, unlink } from "node:fs/promises";
+import { lstat, open, readdir, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { Base } from "./directories.ts";
@@ -29,7 +29,7 @@ export class StagedFile implements AsyncDisposable {
 
   /** After a failure the name stays for `removeLeftovers`: the file may be a saved version. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.path, { force: true }).catch(() => undefined);
+    await unlink(this.path).catch(() => undefined);
   }
 }
 
@@ -53,6 +53,34 @@ export async function stageFile(
     throw error;
   }
   return staged;
+}
+
+/** Staged files by what they are. Disposing removes their names. */
+export interface StagedFiles<Kind extends string> extends AsyncDisposable {
+  readonly paths: Readonly<Record<Kind, string>>;
+}
+
+/** As {@link stageFile}, together: their fsync(2) wait for the same disk. */
+export async function stageFiles<Kind extends string>(
+  directory: string,
+  base: Pick<Base, "isShared">,
+  fills: Readonly<Record<Kind, (file: FileHandle) => Promise<void>>>,
+): Promise<StagedFiles<Kind>> {
+  const entries = Object.entries(fills) as [Kind, (file: FileHandle) => Promise<void>][];
+  const results = await Promise.allSettled(
+    entries.map(async ([kind, fill]) => [kind, await stageFile(directory, base, fill)] as const),
+  );
+  const staged = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const dispose = async (): Promise<void> => {
+    await Promise.all(staged.map(([, file]) => file[Symbol.asyncDispose]()));
+  };
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) {
+    await dispose();
+    throw failed.reason;
+  }
+  const paths = Object.fromEntries(staged.map(([kind, { path }]) => [kind, path]));
+  return { paths: paths as Record<Kind, string>, [Symbol.asyncDispose]: dispose };
 }
 
 /** Removes staged files of killed processes in `directory`, as far as possible. */

@@ -6,6 +6,7 @@ import { link } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import { FileCopier } from "../../support/files/copy-file.ts";
+import { writeFully } from "../../support/files/write-content.ts";
 import { artifactTitle, errorCode, guarded, notFound, notSaved } from "../failures.ts";
 import type { MarkStore } from "../marks.ts";
 import { NameList, namesNotListed } from "../names.ts";
@@ -38,7 +39,7 @@ import {
 import { fillFile } from "./fill-file.ts";
 import { FileMarks } from "./marks.ts";
 import { encodeMeta, maxMetaBytes } from "./meta.ts";
-import { removeLeftovers, StagedFile, stageFile } from "./staging.ts";
+import { removeLeftovers, StagedFile, stageFile, stageFiles } from "./staging.ts";
 import {
   claimVersion,
   etagOf,
@@ -125,14 +126,14 @@ class FilesystemStore implements ArtifactStore {
   async deleteVersion(
     scope: ArtifactScope,
     filename: string,
-    { version, etag }: SavedArtifact,
+    { version, saveId }: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     return guarded(`${artifactTitle(key, version)} could not be deleted`, signal, async () => {
       const directory = await findDirectory(this.#base, directoryLevels(key));
       if (directory === undefined) return false;
-      const isDeleted = await removeVersion(directory, version, etag);
+      const isDeleted = await removeVersion(directory, version, saveId);
       if (!isDeleted) return false;
       await syncDirectory(directory);
       await removeEmptyDirectory(directory);
@@ -204,19 +205,25 @@ class FilesystemStore implements ArtifactStore {
     const base = await openBase(this.#base);
     const session = await ensureDirectory(base, outerLevels(key));
     await removeLeftovers(session);
-    await using stagedMeta = await stageFile(session, base, (file) => file.writeFile(meta));
-    await using stagedContent = await stageFile(session, base, (file) =>
-      fillFile(file, { source, key, copier: this.#copier }, signal),
-    );
+    const filling = { source, key, copier: this.#copier };
+    await using staged = await stageFiles(session, base, {
+      content: (file) => fillFile(file, filling, signal),
+      meta: (file) => writeFully(file, Buffer.from(meta)),
+    });
+    const { content: contentPath, meta: metaPath } = staged.paths;
     signal.throwIfAborted();
-    const staged = { contentPath: stagedContent.path, metaPath: stagedMeta.path };
-    const etag = await etagOf(stagedContent.path);
-    if (etag === undefined) return undefined;
+    const saveId = await etagOf(contentPath);
+    if (saveId === undefined) return undefined;
     try {
       const directory = await ensureDirectory(base, directoryLevels(key));
-      const version = await claimVersion(directory, staged, await nextVersion(directory), key);
+      const version = await claimVersion(
+        directory,
+        { contentPath, metaPath },
+        await nextVersion(directory),
+        key,
+      );
       if (version === undefined) return undefined;
-      const saved = { version, sizeBytes: source.sizeBytes, etag };
+      const saved = { version, sizeBytes: source.sizeBytes, saveId };
       await keepVersion(directory, saved);
       return saved;
     } catch (error) {
@@ -258,12 +265,12 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
 }
 
 /** Waits until a new version survives a crash, or removes it. */
-async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
+async function keepVersion(directory: string, { version, saveId }: SavedArtifact): Promise<void> {
   try {
     await syncDirectory(directory);
   } catch (error) {
     // A failing disk may refuse the removal, too; the first error has the cause.
-    await removeVersion(directory, version, etag).catch(() => false);
+    await removeVersion(directory, version, saveId).catch(() => false);
     await removeEmptyDirectory(directory).catch(() => undefined);
     throw error;
   }

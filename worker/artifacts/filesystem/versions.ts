@@ -159,12 +159,19 @@ export async function openVersion(
   key: ArtifactKey,
 ): Promise<OpenedVersion | undefined> {
   const path = join(directory, String(version));
-  const metadata = await readMeta(`${path}.meta`, `${artifactTitle(key, version)} is damaged.`);
-  if (metadata === undefined) return undefined;
-  const content = await openFile(path);
-  if (content === undefined) return undefined;
-  const { file, sizeBytes, etag } = content;
-  return { metadata, sizeBytes, etag, body: file.createReadStream(), file };
+  const [meta, opened] = await Promise.allSettled([
+    readMeta(`${path}.meta`, `${artifactTitle(key, version)} is damaged.`),
+    openFile(path),
+  ]);
+  const content = opened.status === "fulfilled" ? opened.value : undefined;
+  if (meta.status === "fulfilled" && meta.value !== undefined && content !== undefined) {
+    const { file, ...facts } = content;
+    return { metadata: meta.value, ...facts, body: file.createReadStream(), file };
+  }
+  await content?.file.close();
+  if (meta.status === "rejected") throw meta.reason;
+  if (meta.value !== undefined && opened.status === "rejected") throw opened.reason;
+  return undefined;
 }
 
 /** An empty file: a peer of the original is about to write it. */
@@ -175,7 +182,8 @@ async function readMeta(path: string, damaged: string): Promise<ArtifactMetadata
   if (opened.sizeBytes === 0) return undefined;
   if (opened.sizeBytes > maxMetaBytes) throw new StoreError("unavailable", damaged);
   try {
-    return decodeMeta(await file.readFile());
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(opened.sizeBytes));
+    return decodeMeta(buffer.subarray(0, bytesRead));
   } catch (error) {
     throw new StoreError("unavailable", damaged, { cause: error });
   }

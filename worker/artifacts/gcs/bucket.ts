@@ -13,8 +13,8 @@ export interface NewObject {
   readonly name: string;
   readonly contentType: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Generation of the object that it replaces, 0 for none. Status 412 for another one. */
-  readonly replaces: string;
+  /** Generation of the object that it replaces, 0 for none: status 412 for another one. */
+  readonly replaces: string | undefined;
 }
 
 /** A page of a listing. */
@@ -41,23 +41,19 @@ export class GcsBucket {
     return this.client.request({ method: "GET", url: this.#urlOf(name) }, signal);
   }
 
+  /** The content of the present generation of an object, with facts in the headers. */
+  readLatest(name: string, signal: AbortSignal): Promise<GcsResponse<Readable>> {
+    return this.#download(name, {}, {}, signal);
+  }
+
   /** The content of one generation of an object, from a byte on. */
   async read(
     name: string,
     { generation, offset }: { readonly generation: string; readonly offset: number },
     signal: AbortSignal,
   ): Promise<Readable> {
-    const { status, data } = await this.client.request<Readable>(
-      {
-        method: "GET",
-        url: this.#urlOf(name),
-        query: { alt: "media", generation },
-        // As it is stored: the server would decompress what is compressed, and the size differ.
-        headers: { "accept-encoding": "gzip", ...(offset > 0 && { range: `bytes=${offset}-` }) },
-        answers: "stream",
-      },
-      signal,
-    );
+    const range = offset > 0 ? { range: `bytes=${offset}-` } : {};
+    const { status, data } = await this.#download(name, { generation }, range, signal);
     if (offset === 0 || status === 206) return data;
     data.destroy();
     throw new GcsError("the server ignores ranges", undefined, undefined);
@@ -118,9 +114,30 @@ export class GcsBucket {
   }
 
   /** Removes an object, where told only that generation of it. */
-  async delete(name: string, signal: AbortSignal, generation?: string): Promise<void> {
+  async delete(
+    name: string,
+    signal: AbortSignal,
+    generation?: string,
+  ): Promise<GcsResponse<unknown>> {
     const query = generation === undefined ? {} : { ifGenerationMatch: generation };
-    await this.client.request({ method: "DELETE", url: this.#urlOf(name), query }, signal);
+    return this.client.request({ method: "DELETE", url: this.#urlOf(name), query }, signal);
+  }
+
+  #download(
+    name: string,
+    query: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<GcsResponse<Readable>> {
+    return this.client.request<Readable>(
+      {
+        ...{ method: "GET", url: this.#urlOf(name), answers: "stream" },
+        query: { alt: "media", ...query },
+        // As it is stored: the server would decompress what is compressed, and the size differ.
+        headers: { "accept-encoding": "gzip", ...headers },
+      },
+      signal,
+    );
   }
 
   #urlOf(name: string): string {
@@ -130,7 +147,8 @@ export class GcsBucket {
   #uploadQuery(uploadType: string, { name, replaces }: NewObject): Record<string, string> {
     const { kmsKey } = this.#config;
     return {
-      ...{ uploadType, name, ifGenerationMatch: replaces },
+      ...{ uploadType, name },
+      ...(replaces !== undefined && { ifGenerationMatch: replaces }),
       ...(kmsKey !== undefined && { kmsKeyName: kmsKey }),
     };
   }

@@ -33,26 +33,35 @@ export interface Upload extends CutContent {
 
 /** Content whose upload may be repeated under another name. */
 export interface Uploader extends Disposable {
+  readonly isInParts: boolean;
   /** Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing. */
   put(object: NewObject): Promise<FileMetadata>;
 }
 
-/** Reads what fits into a request, once. The caller disposes it. */
-export async function createUploader(upload: Upload, signal: AbortSignal): Promise<Uploader> {
+/** Reads what fits into a request once, while the caller finds a name. The caller disposes it. */
+export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { bucket, source } = upload;
   if (source.sizeBytes > partBytes) {
     const put = (object: NewObject): Promise<FileMetadata> => uploadParts(upload, object, signal);
-    return { put, [Symbol.dispose]: () => undefined };
+    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
   }
-  const { content, [Symbol.dispose]: dispose } = await readWhole(upload, signal);
-  const checksum = new Checksum();
-  checksum.update(content);
+  const whole = readWhole(upload, signal);
+  // The first request rejects.
+  whole.catch(() => undefined);
   return {
+    isInParts: false,
     async put(object) {
+      const { content } = await whole;
+      const checksum = new Checksum();
+      checksum.update(content);
       const stored = await bucket.insert(object, content, checksum.value, signal);
       return verified(bucket, stored, checksum);
     },
-    [Symbol.dispose]: dispose,
+    [Symbol.dispose]: () =>
+      void whole.then(
+        (read) => read[Symbol.dispose](),
+        () => undefined,
+      ),
   };
 }
 

@@ -1,8 +1,11 @@
 /**
  * Cuts content into the bodies of requests, which can be repeated, in bounded memory.
  */
+import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { ArrivedBytes } from "../../support/files/arrived-bytes.ts";
 import { exactly } from "../content.ts";
+import { notSaved } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import type { ArtifactSource } from "../store.ts";
 import type { PartBuffers } from "./part-buffers.ts";
@@ -46,25 +49,9 @@ export async function sendInParts(
       await Promise.race(sending);
     }
   };
-  const cut = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
-    let [part, filled] = [await next(), 0];
-    for await (const chunk of chunks) {
-      for (let taken = 0; taken < chunk.byteLength;) {
-        if (filled === bytes) {
-          start(part, filled);
-          [part, filled] = [await next(), 0];
-        }
-        const piece = chunk.subarray(taken, taken + bytes - filled);
-        part.set(piece, filled);
-        filled += piece.byteLength;
-        taken += piece.byteLength;
-      }
-    }
-    start(part, filled);
-    await Promise.all(sending);
-  };
   try {
-    await pipeline(source.open(), exactly(source.sizeBytes, key), cut, { signal });
+    await cut(source, key, bytes, { next, start }, signal);
+    await Promise.all(sending);
   } finally {
     ending.abort();
     await Promise.allSettled(sending);
@@ -79,14 +66,84 @@ export async function readWhole(
   using stack = new DisposableStack();
   const own = stack.use(await buffers.open(source.sizeBytes, signal));
   const content = own.take() ?? Buffer.alloc(0);
-  let filled = 0;
-  const fill = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
-    for await (const chunk of chunks) {
-      content.set(chunk, filled);
-      filled += chunk.byteLength;
-    }
-  };
-  await pipeline(source.open(), exactly(source.sizeBytes, key), fill, { signal });
+  const next = (): Promise<Buffer> => Promise.resolve(content);
+  await cut(source, key, source.sizeBytes, { next, start: () => undefined }, signal);
   const owned = stack.move();
   return { content, [Symbol.dispose]: () => owned.dispose() };
+}
+
+/** Takes parts. */
+interface Parts {
+  /** The buffer of the next one. */
+  next(): Promise<Buffer>;
+  /** Takes a part; the last one may be shorter. */
+  start(buffer: Buffer, filled: number): void;
+}
+
+/** Fills parts of `bytes` with the content. */
+async function cut(
+  source: ArtifactSource,
+  key: ArtifactKey,
+  bytes: number,
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { file, sizeBytes } = source;
+  if (file !== undefined) return cutFile(file, key, { bytes, sizeBytes }, parts, signal);
+  const write = (chunks: AsyncIterable<Uint8Array>): Promise<void> =>
+    cutStream(chunks, bytes, parts);
+  await pipeline(source.open(), exactly(sizeBytes, key), write, { signal });
+}
+
+async function cutStream(
+  chunks: AsyncIterable<Uint8Array>,
+  bytes: number,
+  { next, start }: Parts,
+): Promise<void> {
+  let [part, filled] = [await next(), 0];
+  for await (const chunk of chunks) {
+    for (let taken = 0; taken < chunk.byteLength;) {
+      if (filled === bytes) {
+        start(part, filled);
+        [part, filled] = [await next(), 0];
+      }
+      const piece = chunk.subarray(taken, taken + bytes - filled);
+      part.set(piece, filled);
+      filled += piece.byteLength;
+      taken += piece.byteLength;
+    }
+  }
+  start(part, filled);
+}
+
+/** Reads whole parts: the small chunks of a stream take longer than their bytes do. */
+async function cutFile(
+  file: FileHandle,
+  key: ArtifactKey,
+  { bytes, sizeBytes }: { readonly bytes: number; readonly sizeBytes: number },
+  { next, start }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const arrived = new ArrivedBytes(sizeBytes, (reason) => notSaved(key, reason));
+  let position = 0;
+  const read = async (buffer: Buffer): Promise<number> => {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, position);
+    arrived.add(buffer.subarray(0, bytesRead));
+    position += bytesRead;
+    return bytesRead;
+  };
+  let isLast = false;
+  while (!isLast) {
+    const part = await next();
+    const filled = Math.min(bytes, sizeBytes - position);
+    const end = position + filled;
+    while (position < end) {
+      if ((await read(part.subarray(filled - (end - position), filled))) === 0) arrived.end();
+    }
+    isLast = position === sizeBytes;
+    // The last part is sent only when the file is known to end there.
+    if (isLast) await read(Buffer.alloc(1));
+    start(part, filled);
+  }
 }

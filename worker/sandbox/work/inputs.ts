@@ -1,18 +1,16 @@
 /**
- * The files in `input/` of one call: streamed, copied by the kernel, or left for the sandbox to
+ * The files in `input/` of one call: streamed, copied, or left for the sandbox to
  * mount.
  */
-import { type WriteStream, constants, lstatSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { type FileCopier, leastCopyBytes } from "../../support/files/copy-file.ts";
+import { below, createNew } from "../../support/files/below.ts";
+import type { FileCopier } from "../../support/files/copy-file.ts";
+import { writeContent } from "../../support/files/write-content.ts";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { firstPrivateDirectory } from "../path-permissions.ts";
-import { below } from "./untrusted-paths.ts";
-
-const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Mounted inputs of a call; bubblewrap takes a second for several hundred. */
 const maxBound = 100;
@@ -68,21 +66,21 @@ export class Inputs implements Disposable {
   async write(name: string, content: InputContent, signal: AbortSignal): Promise<void> {
     const { body, sizeBytes } = content;
     try {
-      await using opened = new AsyncDisposableStack();
-      const file = opened.use(await open(this.#pathOf(name), createNew, 0o600));
+      await using file = await open(this.#pathOf(name), createNew, 0o600);
       const isBound = await this.#bind(name, content);
       const isCopied = !isBound && (await this.#copy(name, content, file, signal));
       const { ownerId } = this.#options;
       if (ownerId !== undefined) await file.chown(ownerId, ownerId);
       if (isBound) return;
       if (isCopied) return void body.destroy();
-      // From here the stream closes the file.
-      opened.move();
-      const stream = file.createWriteStream();
-      this.#handedBytes.set(name, () => stream.bytesWritten + stream.writableLength);
-      await writeAll(body, stream, sizeBytes, signal);
+      let handedBytes = 0;
+      this.#handedBytes.set(name, () => handedBytes);
+      const onBytes = (count: number): void => void (handedBytes += count);
+      await writeContent({ body, sizeBytes, onBytes }, file, signal);
     } catch (error) {
-      body.destroy();
+      // Its opener may listen for the failure; without a listener it would end the process.
+      const stopped = (): Error => new DOMException("the copy was stopped", "AbortError");
+      body.on("error", () => undefined).destroy(signal.aborted ? stopped() : (error as Error));
       throw error;
     }
   }
@@ -117,8 +115,8 @@ export class Inputs implements Disposable {
     target: FileHandle,
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (source === undefined || sizeBytes < leastCopyBytes) return false;
-    // The kernel reports no progress: all of it counts as handed over.
+    if (source === undefined) return false;
+    // A copy reports no progress: all of it counts as handed over.
     this.#handedBytes.set(name, () => sizeBytes);
     return this.#options.copier.copy({ source, target, sizeBytes }, signal);
   }
@@ -131,32 +129,6 @@ export class Inputs implements Disposable {
 /** Estimated bytes on the disk of a file of this size. */
 export function onDisk(bytes: number): number {
   return Math.ceil(bytes / pageBytes) * pageBytes;
-}
-
-async function writeAll(
-  body: Readable,
-  stream: WriteStream,
-  sizeBytes: number | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  let bytes = 0;
-  const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
-    for await (const chunk of chunks) {
-      bytes += Buffer.byteLength(chunk);
-      // Its writer may let a file grow meanwhile.
-      if (bytes > (sizeBytes ?? Infinity))
-        throw new Error(`more than the announced ${sizeBytes} bytes arrived`);
-      yield chunk;
-    }
-  };
-  try {
-    await pipeline(body, counted, stream, { signal });
-  } catch (error) {
-    stream.destroy();
-    throw error;
-  }
-  if (bytes !== (sizeBytes ?? bytes))
-    throw new Error(`${bytes} of the announced ${sizeBytes} bytes arrived`);
 }
 
 /** Bytes of a file on the disk; 0 when the tool's module has removed it. */

@@ -1,5 +1,5 @@
 /**
- * Copies open files in the kernel: as a reflink, or by copy_file_range(2).
+ * Copies open files: large ones in the kernel, as a reflink or by copy_file_range(2).
  *
  * `cat` does both, and an abort can kill it. Node's `copyFile` would block a thread until its end,
  * and for ever where another process cuts the source short.
@@ -7,12 +7,16 @@
 import { spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
 import { Semaphore } from "../semaphore.ts";
+import { writeFully } from "./write-content.ts";
 
-/** Below this, starting a process takes longer than a stream; measured on ext4 and XFS. */
+/** Below this, starting a process takes longer than to read and write; measured on ext4 and XFS. */
 export const leastCopyBytes = 4 * 1024 * 1024;
 
-/** Child processes of one copier, and copies that wait for one. */
-const [maxCopies, maxWaiting] = [4, 10_000];
+/** Bytes that are read at once of a smaller file. */
+const blockBytes = 1024 * 1024;
+
+/** Copies at a time of one copier. */
+const maxCopies = 4;
 
 /** Two open regular files. Their owner closes them. */
 export interface FileCopy {
@@ -25,27 +29,44 @@ export interface FileCopy {
 
 /** Copies a bounded number of files at a time. */
 export class FileCopier {
-  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting });
+  /** Callers limit the queue: a worker has `maxTransfers` at a time. */
+  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting: Infinity });
 
   /**
-   * Copies a source from its first byte on. False when a stream has to, with an empty target: for
-   * small files, and after each failure, whose cause the stream meets again.
+   * Copies a source from its first byte on. False when a stream has to, with an empty target: after
+   * each failure, whose cause the stream meets again.
    */
   async copy({ source, target, sizeBytes }: FileCopy, signal: AbortSignal): Promise<boolean> {
-    if (sizeBytes < leastCopyBytes) return false;
     using _permit = await this.#permits.acquire(signal);
-    const isCopied = await copyOnce(source, target, sizeBytes, signal).catch(() => false);
+    const copy = sizeBytes < leastCopyBytes ? copyBlocks : copyInKernel;
+    const isCopied = await copy({ source, target, sizeBytes }, signal).catch(() => false);
     signal.throwIfAborted();
-    if (isCopied && (await target.stat()).size === sizeBytes) return true;
+    if (isCopied) return true;
     await target.truncate(0);
     return false;
   }
 }
 
-async function copyOnce(
-  source: FileHandle,
-  target: FileHandle,
-  sizeBytes: number,
+async function copyBlocks(
+  { source, target, sizeBytes }: FileCopy,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // A byte more, to notice a source that is longer.
+  const buffer = Buffer.allocUnsafeSlow(Math.min(sizeBytes + 1, blockBytes));
+  for (let copiedBytes = 0; copiedBytes <= sizeBytes;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await source.read(buffer, 0, buffer.byteLength, copiedBytes);
+    copiedBytes += bytesRead;
+    if (copiedBytes > sizeBytes) return false;
+    await writeFully(target, buffer.subarray(0, bytesRead));
+    // Reads of regular files are short at their end only.
+    if (bytesRead < buffer.byteLength) return copiedBytes === sizeBytes;
+  }
+  return false;
+}
+
+async function copyInKernel(
+  { source, target, sizeBytes }: FileCopy,
   signal: AbortSignal,
 ): Promise<boolean> {
   // Opened again, since a child moves the position of each descriptor that it inherits.
@@ -66,10 +87,11 @@ async function copyOnce(
   const kill = (): void => void child.kill("SIGKILL");
   signal.addEventListener("abort", kill, { once: true });
   try {
-    return await new Promise<boolean>((resolve, reject) => {
+    const isDone = await new Promise<boolean>((resolve, reject) => {
       child.once("error", reject);
       child.once("exit", (code) => resolve(code === 0));
     });
+    return isDone && (await target.stat()).size === sizeBytes;
   } finally {
     signal.removeEventListener("abort", kill);
   }
