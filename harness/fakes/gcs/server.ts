@@ -8,7 +8,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Fault, type FaultKind, Faults, sendBody } from "../faults.ts";
+import { type Fault, type FaultKind, Faults, readUntil, sendBody } from "../faults.ts";
 import { type GcsAnswer, json } from "./answers.ts";
 import { GcsFakeError } from "./errors.ts";
 import { Bucket, maxContentBytes } from "./objects.ts";
@@ -124,7 +124,7 @@ export class FakeGcs implements AsyncDisposable {
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     let fault: GcsFaultKind | undefined;
     const answer = await this.#answer(message, (taken) => (fault = taken));
-    if (fault?.kind === "stall") return;
+    if (isStalled(fault)) return;
     if (answer === undefined || fault?.kind === "lose answer") return void response.destroy();
     const { status, headers, body } = answer;
     const date = new Date(this.#nowMs()).toUTCString();
@@ -143,7 +143,8 @@ export class FakeGcs implements AsyncDisposable {
       onFault(fault);
       // Reads on, so that the server notices the end of the connection.
       if (fault?.kind === "stall") message.resume();
-      if (fault?.kind === "stall" || fault?.kind === "cut request") return undefined;
+      if (fault?.kind === "stall request") readUntil(message, fault.afterBytes);
+      if (isStalled(fault) || fault?.kind === "cut request") return undefined;
       const body = await readBody(message);
       if (fault?.kind === "error")
         throw request.operation === "token"
@@ -165,6 +166,11 @@ export class FakeGcs implements AsyncDisposable {
     const keptBytes = fault?.kind === "keep part" ? fault.bytes : undefined;
     return perform(request, this.bucket(request.bucket), body, keptBytes);
   }
+}
+
+/** Whether a request gets no answer. */
+function isStalled(fault: GcsFaultKind | undefined): boolean {
+  return fault?.kind === "stall" || fault?.kind === "stall request";
 }
 
 /** Throws GcsFakeError when it is too large. */

@@ -84,7 +84,7 @@ export class TokenIssuer {
     const isTimely = iat <= nowSeconds + maxSkewSeconds && exp > nowSeconds;
     if (!isTimely) throw invalidGrant("Check your iat and exp values in the JWT claim.");
     if (!scope.test(form.get("scope") ?? "")) throw invalidGrant("Invalid scope.");
-    const access_token = randomUUID();
+    const access_token = `fake-access-token-${randomUUID()}`;
     this.#expiriesMs.set(access_token, this.#nowMs() + lifetimeSeconds * 1000);
     const issued_token_type = "urn:ietf:params:oauth:token-type:access_token";
     return { access_token, issued_token_type, token_type: "Bearer", expires_in: lifetimeSeconds };

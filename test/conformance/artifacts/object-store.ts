@@ -12,7 +12,7 @@ import {
 } from "./object-store/failures.ts";
 import { contentOf } from "./object-store/saving.ts";
 import type { SeededVersion } from "./object-store/seeded.ts";
-import { never, newScope, readText, saveText, sourceOf, text } from "./under-test.ts";
+import { never, newScope, readText, saveText, sourceOf, streamOf, text } from "./under-test.ts";
 
 /** A store of objects under test. */
 export interface ObjectStoreOptions {
@@ -25,6 +25,9 @@ export interface ObjectStoreOptions {
   /** What goes wrong on command. */
   readonly failures?: FailingObjectStore;
 }
+
+/** More than one part of any store. */
+const severalPartsBytes = 8 * 1024 * 1024 + 1;
 
 /** Names that mean something in URLs, forms, XML or paths, and the longest ones. */
 const names = [
@@ -73,6 +76,36 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
         expect(await Promise.all(read)).toEqual(contents);
       },
     );
+
+    describe("savers of several parts of one name get versions of their own", () => {
+      async function save(savers: number): Promise<void> {
+        await using store = await create();
+        const scope = newScope();
+        // Made anew each time, since all together are large.
+        const contentBy = (saver: number): Buffer =>
+          Buffer.alloc(severalPartsBytes, `content ${saver} `);
+        const saved = await Promise.all(
+          Array.from({ length: savers }, (_, saver) => {
+            const open = () => streamOf([contentBy(saver)]);
+            const source = { sizeBytes: severalPartsBytes, open };
+            return store.save(scope, "a.bin", source, text, never);
+          }),
+        );
+        const listing = await store.versions(scope, "a.bin", never);
+        expect(saved.map(({ version }) => version).toSorted((a, b) => a - b)).toEqual(listing);
+        expect(listing).toHaveLength(savers);
+        for (const [saver, { version }] of saved.entries()) {
+          const { body } = await store.open(scope, { filename: "a.bin", version }, never);
+          expect((await buffer(body)).equals(contentBy(saver))).toBe(true);
+        }
+        // Nothing but the versions: no parts of an upload that lost its version to another.
+        if (failures !== undefined) expect(failures.kept(scope.root)).toHaveLength(savers);
+      }
+
+      test("four at once", { timeout: 120_000 }, () => save(4));
+
+      test("32 at once", { tags: "full" }, () => save(32));
+    });
 
     test("versions are listed over several pages, and the latest is found", async () => {
       await using store = await create();

@@ -14,7 +14,7 @@ import { openStore } from "../../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../../worker/config/config.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { systemClock } from "../../../worker/support/clock.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { Worker } from "../../../worker/worker.ts";
 import { patience } from "../patience.ts";
@@ -74,6 +74,8 @@ export interface RigOptions {
   readonly toolsDirMode?: number;
   /** Whether sandboxes may wait for calls; unless given they do not, and every call starts cold. */
   readonly isWarm?: boolean;
+  /** The machine's unless given. */
+  readonly clock?: Clock;
 }
 
 /** A running worker with everything around it. */
@@ -180,7 +182,8 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const config = readConfig(environment);
   const logLines: string[] = [];
   const log = createLogger("debug", lineCollector(logLines));
-  const worker = owned.use(new Worker(config, createHost(log, environment)));
+  const { clock = systemClock } = options;
+  const worker = owned.use(new Worker(config, { ...createHost(log, environment), clock }));
   await worker.start(AbortSignal.timeout(30_000));
   const agent = owned.use(
     await Agent.connect(

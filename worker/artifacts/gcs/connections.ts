@@ -57,4 +57,7 @@ function limit(socket: Socket): void {
   // A connection of TLS is one only then.
   socket.once("encrypted" in socket ? "secureConnect" : "connect", isOver).once("close", isOver);
   socket.on("timeout", end);
+  // The HTTP library takes the limit away when an answer starts.
+  const setLimit = socket.setTimeout.bind(socket);
+  socket.setTimeout = (ms, callback) => setLimit(ms === 0 ? timeoutsMs.idle : ms, callback);
 }

@@ -10,6 +10,7 @@ import type {
 } from "../../../../worker/artifacts/store.ts";
 import { describeCutReading } from "./reading.ts";
 import { describeCutSaving } from "./saving.ts";
+import { describeStalls } from "./stalls.ts";
 import {
   type Create,
   never,
@@ -186,4 +187,5 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
 
   describeCutSaving(create, failures);
   describeCutReading(create, failures);
+  describeStalls(create, failures);
 }
