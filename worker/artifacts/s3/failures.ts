@@ -9,6 +9,7 @@ import { reasonOfRequest, reasons } from "../objects/reasons.ts";
 interface Failure {
   readonly name?: unknown;
   readonly code?: unknown;
+  readonly message?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
@@ -28,7 +29,9 @@ const reasonsByName: ReadonlyMap<unknown, string> = new Map([
 
 /** Why a request failed, for callers. */
 export function reasonOf(error: unknown): string {
-  const { name, code, $metadata } = (error ?? {}) as Failure;
+  const { name, code, message, $metadata } = (error ?? {}) as Failure;
+  // The SDK's error has neither name nor code.
+  if (message === "Region is missing") return reasons.noRegion;
   return reasonsByName.get(name) ?? reasonOfRequest($metadata?.httpStatusCode, code);
 }
 
