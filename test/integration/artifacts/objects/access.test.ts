@@ -7,7 +7,7 @@ import {
   type ArtifactStore,
   NotDeletedError,
   type SavedArtifact,
-} from "../../../worker/artifacts/store.ts";
+} from "../../../../worker/artifacts/store.ts";
 import {
   never,
   newScope,
@@ -16,10 +16,10 @@ import {
   saveText,
   sourceOf,
   text,
-} from "../../conformance/artifacts/under-test.ts";
-import { gcsStore, useFakeGcs } from "../../support/gcs.ts";
-import { type Passage, type SeenRequest, startProxy } from "../../support/objects/proxy.ts";
-import { s3Store, useFakeS3 } from "../../support/s3.ts";
+} from "../../../conformance/artifacts/under-test.ts";
+import { gcsStore, useFakeGcs } from "../../../support/gcs.ts";
+import { type Passage, type SeenRequest, startProxy } from "../../../support/objects/proxy.ts";
+import { s3Store, useFakeS3 } from "../../../support/s3.ts";
 
 const s3 = useFakeS3({ buckets: ["artifacts"] });
 const gcs = useFakeGcs({ buckets: ["artifacts"] });

@@ -3,9 +3,9 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
-import { keyOf } from "../../conformance/artifacts/object-store/seeded.ts";
-import { contentOf } from "../../conformance/artifacts/object-store/saving.ts";
+import type { ArtifactScope, ArtifactStore } from "../../../../worker/artifacts/store.ts";
+import { keyOf } from "../../../conformance/artifacts/object-store/seeded.ts";
+import { contentOf } from "../../../conformance/artifacts/object-store/saving.ts";
 import {
   expectRefusal,
   never,
@@ -13,9 +13,9 @@ import {
   saveText,
   sourceOf,
   text,
-} from "../../conformance/artifacts/under-test.ts";
-import { gcsStore, useFakeGcs } from "../../support/gcs.ts";
-import { s3Store, useFakeS3 } from "../../support/s3.ts";
+} from "../../../conformance/artifacts/under-test.ts";
+import { gcsStore, useFakeGcs } from "../../../support/gcs.ts";
+import { s3Store, useFakeS3 } from "../../../support/s3.ts";
 
 const s3 = useFakeS3({ buckets: ["artifacts"] });
 const gcs = useFakeGcs({ buckets: ["artifacts"] });

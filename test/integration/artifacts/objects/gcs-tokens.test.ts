@@ -9,9 +9,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type FakeGcs, startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
-import { never, newScope, readText, saveText } from "../../conformance/artifacts/under-test.ts";
-import { gcsStore, useGcsCredentials } from "../../support/gcs.ts";
+import { type FakeGcs, startFakeGcs } from "../../../../harness/fakes/gcs/server.ts";
+import { never, newScope, readText, saveText } from "../../../conformance/artifacts/under-test.ts";
+import { gcsStore, useGcsCredentials } from "../../../support/gcs.ts";
 
 const buckets = ["artifacts"];
 

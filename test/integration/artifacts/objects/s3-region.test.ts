@@ -1,6 +1,6 @@
 /**
- * The region for which the S3 store signs: the operator's, else the SDK's own, else the usual one of
- * servers other than Amazon's.
+ * The region for which the S3 store signs: the operator's, else the SDK's own, else the usual one
+ * of servers other than Amazon's.
  */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,9 +9,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import type { S3StoreConfig } from "../../../worker/artifacts/s3/config.ts";
-import { never } from "../../conformance/artifacts/under-test.ts";
-import { s3Store, s3StoreOf } from "../../support/s3.ts";
+import type { S3StoreConfig } from "../../../../worker/artifacts/s3/config.ts";
+import { never } from "../../../conformance/artifacts/under-test.ts";
+import { s3Store, s3StoreOf } from "../../../support/s3.ts";
 
 const credentials = { accessKeyId: "access-key", secretAccessKey: "secret-key" };
 
