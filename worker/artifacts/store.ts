@@ -97,7 +97,9 @@ export interface ArtifactStore extends AsyncDisposable {
   ): Promise<ArtifactFacts>;
   /**
    * Saves a new version, numbered from 0. Concurrent saves of a name get different versions. A
-   * failed save leaves none, and readers see finished versions only.
+   * failed save leaves none, and readers see finished versions only. Also rejects with
+   * NotDeletedError, around the reason. After an abort a server may still carry out the last
+   * request of a small file.
    */
   save(
     scope: ArtifactScope,

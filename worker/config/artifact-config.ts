@@ -4,7 +4,6 @@
 import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import type { ArtifactValues } from "./artifact-variables.ts";
 
-const defaultRegion = "us-east-1";
 const defaultCacheMegabytes = 1024;
 const bytesPerMebibyte = 1024 ** 2;
 
@@ -49,7 +48,7 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
       return {
         kind: "s3",
         bucket: values.ARTIFACT_S3_BUCKET ?? "",
-        region: values.ARTIFACT_S3_REGION ?? values.AWS_REGION ?? defaultRegion,
+        region: values.ARTIFACT_S3_REGION,
         endpoint: values.ARTIFACT_S3_ENDPOINT,
         isPathStyle: values.ARTIFACT_S3_PATH_STYLE === "1",
         checksums: values.ARTIFACT_S3_CHECKSUMS,

@@ -41,7 +41,7 @@ export const artifactVariables = {
   ARTIFACT_S3_REGION: optional(
     regionName,
     "a region",
-    "Region of the bucket. Unset: `AWS_REGION`, else `us-east-1`.",
+    "Region of the bucket. Unset: that of the SDK, `AWS_REGION` or the profile's; with `ARTIFACT_S3_ENDPOINT` and neither, `us-east-1`.",
   ),
   AWS_REGION: optional(
     regionName,

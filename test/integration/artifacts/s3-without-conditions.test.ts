@@ -4,7 +4,9 @@
 import { createHash } from "node:crypto";
 import { text as textOf } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { FaultKind } from "../../../harness/fakes/faults.ts";
+import type { S3Operation } from "../../../harness/fakes/s3/request.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { s3Store, useFakeS3 } from "../../support/s3.ts";
 
@@ -62,4 +64,76 @@ test("a version whose saver was killed stays free, since its object may still ar
   const noConditions = { ifNoneMatch: undefined, ifMatch: undefined };
   server().bucket("artifacts").put(announcement, Buffer.from("reserved"), {}, noConditions);
   expect(await save(await openWorker(), "late.txt", "own")).toMatchObject({ version: 1 });
+});
+
+describe("a save of a large file", () => {
+  const denied: FaultKind = { kind: "error", status: 403, code: "AccessDenied" };
+  const sizeBytes = 6 * 1024 * 1024;
+
+  /** Requests go wrong until the test is over. */
+  function fault(operation: S3Operation, kind: FaultKind): Disposable {
+    const rule = server().fault({ operation, fault: kind, times: 100 });
+    onTestFinished(() => rule[Symbol.dispose]());
+    return rule;
+  }
+
+  /** Once the version is reserved and known to be free, requests go wrong. */
+  function saveLarge(
+    store: ArtifactStore,
+    filename: string,
+    onReserved: () => void = () => undefined,
+  ) {
+    const open = () => {
+      onReserved();
+      return Readable.from([Buffer.alloc(sizeBytes)]);
+    };
+    return store.save(scope, filename, { sizeBytes, open }, text, never);
+  }
+
+  function reservations(filename: string): readonly string[] {
+    const keys = [...server().bucket("artifacts").objects.keys()];
+    const versions = [0, 1].map((version) => `ed_test/user-42/web-1/${filename}/${version}`);
+    const digests = versions.map((key) => createHash("sha256").update(key).digest("hex"));
+    return keys.filter((key) => digests.some((digest) => key.includes(digest)));
+  }
+
+  test.for([
+    ["the facts about it are denied", "HeadObject", denied],
+    ["its reservation cannot be removed", "DeleteObject", denied],
+    ["every answer to its end is lost", "CompleteMultipartUpload", { kind: "lose answer" }],
+  ] as const)("is a success although %s", async ([, operation, kind], { task }) => {
+    const store = await openWorker();
+    const saving = saveLarge(store, task.id, () => fault(operation, kind));
+    expect(await saving).toMatchObject({ version: 0 });
+  });
+
+  test("whose reservation gets no answer takes it back", async () => {
+    const store = await openWorker();
+    fault("PutObject", { kind: "lose answer" });
+    await expect(saveLarge(store, "lost.bin")).rejects.toThrow("does not answer");
+    expect(reservations("lost.bin")).toEqual([]);
+  });
+
+  test("whose end is lost leaves no reservation once it is known", async () => {
+    const store = await openWorker();
+    const end = { kind: "lose answer" } as const;
+    await saveLarge(store, "known.bin", () => fault("CompleteMultipartUpload", end));
+    expect(reservations("known.bin")).toEqual([]);
+  });
+
+  test("that the server refuses takes its reservation back", async () => {
+    const store = await openWorker();
+    using _denied = fault("UploadPart", denied);
+    await expect(saveLarge(store, "refused.bin")).rejects.toThrow("denies access");
+    expect(reservations("refused.bin")).toEqual([]);
+  });
+
+  test("that may still arrive keeps its version from others", async () => {
+    const store = await openWorker();
+    const cut = fault("CompleteMultipartUpload", { kind: "cut request" });
+    await expect(saveLarge(store, "late.bin")).rejects.toThrow("does not answer");
+    cut[Symbol.dispose]();
+    expect(reservations("late.bin")).toHaveLength(1);
+    expect(await save(store, "late.bin", "other")).toMatchObject({ version: 1 });
+  });
 });

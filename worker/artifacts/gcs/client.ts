@@ -9,7 +9,7 @@ import { backoffDelays } from "../../support/backoff.ts";
 import { abortable } from "../../support/timeout.ts";
 import type { GcsStoreConfig } from "./config.ts";
 import { Connections } from "./connections.ts";
-import { GcsError, failureCodes, isTransient } from "./failures.ts";
+import { GcsError, failureCodes, isTransient, isUnauthorized } from "./failures.ts";
 
 const googleEndpoint = "https://storage.googleapis.com";
 
@@ -46,6 +46,7 @@ export class GcsClient implements Disposable {
   readonly #storage: Storage;
   /** The API's URL. */
   readonly #endpoint: string;
+  readonly #isAnonymous: boolean;
   #auth: Promise<AuthClient> | undefined;
 
   /** Makes no connection yet. */
@@ -61,16 +62,26 @@ export class GcsClient implements Disposable {
       clientOptions: { transporterOptions },
     });
     this.#endpoint = this.#storage.apiEndpoint;
+    this.#isAnonymous = isAnonymous;
   }
 
   /** Rejects with GcsError, or with the signal's reason. An abort ends the connection. */
   async request<Data>(request: GcsRequest, signal: AbortSignal): Promise<GcsResponse<Data>> {
     const waits = backoffDelays(waitsMs);
+    let isRefreshed = this.#isAnonymous;
     for (let attempt = 1; ; attempt++) {
+      // Repeated by the SDK already.
+      const access = await this.#authenticate(signal);
       try {
-        return await this.#send<Data>(request, signal);
+        return await this.#send<Data>(request, access, signal);
       } catch (error) {
         signal.throwIfAborted();
+        if (!isRefreshed && isUnauthorized(error)) {
+          // By the server's clock it has expired, or it was revoked.
+          this.#forget(access);
+          isRefreshed = true;
+          continue;
+        }
         const isLast = attempt === maxAttempts || request.isRepeated === false;
         if (isLast || !isTransient(error)) throw error;
         await sleep(waits.next().value, undefined, { signal });
@@ -82,9 +93,12 @@ export class GcsClient implements Disposable {
     this.#connections[Symbol.dispose]();
   }
 
-  async #send<Data>(request: GcsRequest, signal: AbortSignal): Promise<GcsResponse<Data>> {
+  async #send<Data>(
+    request: GcsRequest,
+    { auth, headers }: Access,
+    signal: AbortSignal,
+  ): Promise<GcsResponse<Data>> {
     const { method, query, body, answers = "json", accepts = [] } = request;
-    const { auth, headers } = await this.#authenticate(signal);
     for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);
     try {
       return await auth.transporter.request<Data>({
@@ -104,10 +118,7 @@ export class GcsClient implements Disposable {
     }
   }
 
-  /** The SDK's client for the credentials, and what it adds to a request. */
-  async #authenticate(
-    signal: AbortSignal,
-  ): Promise<{ readonly auth: AuthClient; readonly headers: Headers }> {
+  async #authenticate(signal: AbortSignal): Promise<Access> {
     try {
       this.#auth ??= this.#storage.authClient.getClient();
       const auth = await abortable(this.#auth, signal);
@@ -118,6 +129,20 @@ export class GcsClient implements Disposable {
       throw toCredentialsError(error);
     }
   }
+
+  /** Lets the next request read the credentials again, unless one has done so already. */
+  #forget({ auth }: Access): void {
+    const { authClient } = this.#storage;
+    if (authClient.cachedCredential !== auth) return;
+    authClient.cachedCredential = authClient.jsonContent = null;
+    this.#auth = undefined;
+  }
+}
+
+/** The SDK's client for the credentials, and what it adds to a request. */
+interface Access {
+  readonly auth: AuthClient;
+  readonly headers: Headers;
 }
 
 /** What is read of an error of the SDK, of Node or of the network. */

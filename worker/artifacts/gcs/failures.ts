@@ -66,6 +66,11 @@ export function isConditionFailed(error: unknown): boolean {
   return error instanceof GcsError && error.status === 412;
 }
 
+/** Whether the server does not accept the token. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof GcsError && error.status === 401;
+}
+
 /** Whether the same request may succeed in a moment. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof GcsError)) return false;

@@ -99,7 +99,7 @@ export interface ObjectLayout {
 
 /**
  * A bucket. Methods reject with errors for `reasonOf` and `meaningOf`, or with the signal's reason,
- * after they have repeated what fails for a moment. A missing bucket is an error, but for `head`.
+ * after they have repeated what fails for a moment. A missing bucket is an error.
  */
 export interface ObjectBucket extends Disposable {
   /** Short name for logs. */

@@ -11,6 +11,7 @@ export const reasons = {
   silent: "the artifact store does not answer",
   untrusted: "the artifact store's certificate is not trusted",
   noBucket: "its bucket does not exist",
+  noRegion: "the region of its bucket is not configured",
   elsewhere: "its bucket is in another region",
   expired: "the worker's credentials for the artifact store have expired",
   noCredentials: "the worker has no credentials for the artifact store",

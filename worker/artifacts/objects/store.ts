@@ -170,7 +170,8 @@ export class ObjectStore implements ArtifactStore {
   /** Lists, and tries the first time whether a key can be taken once only. */
   async check(signal: AbortSignal): Promise<readonly string[]> {
     return this.#guarded(unusable, signal, async () => {
-      await this.#requireBucket(signal);
+      // What workers keep for each other: a policy may forbid to list more than must be.
+      await this.#bucket.list({ prefix: marksPrefix, maxEntries: 1 }, signal);
       this.#isConditional ??= await keepsConditions(this.#bucket, signal);
       if (this.#isConditional) return [];
       const { isUsable, why } = this.#bucket.withoutConditions;
@@ -200,8 +201,6 @@ export class ObjectStore implements ArtifactStore {
           if (found !== undefined) return { version, ...found };
         }
       }
-      // Nothing was listed, and a request for facts does not tell whether the bucket is missing.
-      if (reference.version !== undefined) await this.#requireBucket(signal);
       throw notFound(key, reference.version);
     });
   }
@@ -219,11 +218,6 @@ export class ObjectStore implements ArtifactStore {
 
   async #next(prefix: string, signal: AbortSignal): Promise<number> {
     return ((await listVersions(this.#bucket, prefix, signal)).at(-1) ?? -1) + 1;
-  }
-
-  /** Lists what workers keep for each other: a policy may forbid to list more than it must. */
-  async #requireBucket(signal: AbortSignal): Promise<void> {
-    await this.#bucket.list({ prefix: marksPrefix, maxEntries: 1 }, signal);
   }
 
   #guarded<T>(doing: string, signal: AbortSignal, operation: () => Promise<T>): Promise<T> {

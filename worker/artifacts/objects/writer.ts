@@ -59,9 +59,9 @@ export class VersionWriter {
     await using reservation = await this.#reservations.reserve(key, isConditional, signal);
     if (reservation === undefined) return "reserved";
     if ((await this.#bucket.head(key, signal)) !== undefined) return "taken";
-    return isConditional
-      ? this.#create(version, signal)
-      : this.#writeReserved(version, reservation, signal);
+    // Awaited, since the reservation ends here.
+    if (isConditional) return await this.#create(version, signal);
+    return await this.#writeReserved(version, reservation, signal);
   }
 
   /** On a server that lets one saver create an object. */

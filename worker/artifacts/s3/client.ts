@@ -1,7 +1,7 @@
 /**
  * The SDK's client, with limits for each request.
  */
-import { S3Client } from "@aws-sdk/client-s3";
+import { S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
 import type { S3StoreConfig } from "./config.ts";
 
 /** Milliseconds to connect, and without a byte on a connection. */
@@ -13,6 +13,8 @@ const maxAttempts = 4;
 /** Connections at once. */
 const maxConnections = 64;
 
+const usualRegion = "us-east-1";
+
 /** Commands that create objects. */
 const creates: ReadonlySet<string> = new Set(["PutObjectCommand", "CreateMultipartUploadCommand"]);
 
@@ -21,7 +23,7 @@ export function createClient(config: S3StoreConfig): S3Client {
   const checksums = config.checksums === "supported" ? "WHEN_SUPPORTED" : "WHEN_REQUIRED";
   const agent = { keepAlive: true, maxSockets: maxConnections };
   const client = new S3Client({
-    region: config.region,
+    ...regionOf(config),
     ...(config.endpoint !== undefined && { endpoint: config.endpoint }),
     ...(config.credentials !== undefined && { credentials: config.credentials }),
     forcePathStyle: config.isPathStyle,
@@ -60,6 +62,13 @@ export function createClient(config: S3StoreConfig): S3Client {
     { step: "deserialize", priority: "high", name: "serverTime" },
   );
   return client;
+}
+
+/** Servers other than AWS's mostly have none of their own, and take the one that AWS began with. */
+function regionOf({ region, endpoint }: S3StoreConfig): Pick<S3ClientConfig, "region"> {
+  if (region !== undefined) return { region };
+  if (endpoint === undefined) return {};
+  return { region: () => new S3Client({}).config.region().catch(() => usualRegion) };
 }
 
 /** The SDK leaves the header out of what it returns. */

@@ -13,7 +13,8 @@ export interface S3StoreConfig {
   /** From the SDK's own sources by default. */
   readonly credentials?: S3Credentials;
   readonly bucket: string;
-  readonly region: string;
+  /** From the SDK's own sources by default. */
+  readonly region: string | undefined;
   /** URL of a server other than AWS's. */
   readonly endpoint: string | undefined;
   /** Whether the bucket is in the path instead of the host name. */

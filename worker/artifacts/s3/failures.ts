@@ -9,6 +9,7 @@ import { reasonOfRequest, reasons } from "../objects/reasons.ts";
 interface Failure {
   readonly name?: unknown;
   readonly code?: unknown;
+  readonly message?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
@@ -28,10 +29,12 @@ const reasonsByName: ReadonlyMap<unknown, string> = new Map([
 
 /** Why a request failed, for callers. */
 export function reasonOf(error: unknown): string {
-  const { name, code, $metadata } = (error ?? {}) as Failure;
+  const { name, code, message, $metadata } = (error ?? {}) as Failure;
   const status = $metadata?.httpStatusCode;
   // The answer to a HEAD has no name.
   if (status === 301) return reasons.elsewhere;
+  // The SDK's error has neither name nor code.
+  if (message === "Region is missing") return reasons.noRegion;
   return reasonsByName.get(name) ?? reasonOfRequest(status, code);
 }
 

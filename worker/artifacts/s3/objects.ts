@@ -22,6 +22,7 @@ import type {
   SmallObject,
   Uploader,
 } from "../objects/bucket.ts";
+import { marksPrefix } from "../objects/marks.ts";
 import type { CutContent } from "../objects/parts.ts";
 import { createClient, serverTimeOf } from "./client.ts";
 import type { S3StoreConfig } from "./config.ts";
@@ -31,7 +32,7 @@ import { readObject } from "./reading.ts";
 import { type PutFacts, createUploader, partBuffers } from "./upload.ts";
 
 const withoutConditions =
-  "it keeps no condition If-None-Match: versions are reserved by objects of their own, which costs five requests more for each save, and workers have no marks in common";
+  "it keeps no condition If-None-Match: versions are reserved by objects of their own, which costs six requests more for each save, and workers have no marks in common";
 
 /** See {@link ObjectBucket}. Errors are the SDK's. */
 export class S3Objects implements ObjectBucket {
@@ -50,9 +51,17 @@ export class S3Objects implements ObjectBucket {
   }
 
   async head(key: string, abortSignal: AbortSignal): Promise<ObjectFacts | undefined> {
-    const head = new HeadObjectCommand(this.#at(key));
-    const found = await unlessMissing(() => this.#client.send(head, { abortSignal }));
-    return found && factsOf(found);
+    try {
+      return factsOf(
+        await this.#client.send(new HeadObjectCommand(this.#at(key)), { abortSignal }),
+      );
+    } catch (error) {
+      // Its answer has no body to say why, be it a missing bucket; that of a list has one.
+      if (meaningOf(error) === "refused")
+        await this.list({ prefix: marksPrefix, maxEntries: 1 }, abortSignal);
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
   }
 
   async open(

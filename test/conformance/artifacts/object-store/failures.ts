@@ -179,6 +179,7 @@ export function describeObjectStoreFailures(create: Create, failures: FailingObj
       refusal(store.check(never)),
       refusal(saveText(store, scope, "a.txt", "a")),
       refusal(readText(store, scope, "a.txt")),
+      refusal(store.stat(scope, { filename: "a.txt", version: 0 }, never)),
     ]);
     expectMentions(checked, reason);
     for (const error of refused) expectMentions(error, '"a.txt"', scope.sessionId, reason);
