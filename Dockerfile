@@ -1,5 +1,5 @@
-# The worker as a container: an ordinary user, no capability, a root file system that may be read-only.
-# How to run it, and what the host has to allow: docs/containers.md.
+# The worker as a container: an ordinary user, no capability, a root file system that may be
+# read-only. How to run it, and what the host has to allow: docs/containers.md.
 #
 # BASE has Node 24 with npm, and is a Debian 12 or like it: apt-get, glibc, util-linux.
 ARG BASE=node:24-bookworm-slim
@@ -7,8 +7,8 @@ ARG BASE=node:24-bookworm-slim
 FROM ${BASE} AS build
 WORKDIR /build
 COPY . .
-# A checkout is built; the published package, which has no package-lock.json, is built already. Optional packages are
-# for the build and for checkouts on hosts with an older Node.
+# A checkout is built; the published package, which has no package-lock.json, is built already.
+# Optional packages are for the build and for checkouts on hosts with an older Node.
 RUN if [ -e package-lock.json ]; then npm ci && npm run build && npm prune --omit=dev --omit=optional; \
   else npm install --omit=dev --omit=optional --no-package-lock; fi \
   && rm -rf node_modules/.cache && find node_modules -type d -empty -delete

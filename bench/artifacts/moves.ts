@@ -173,6 +173,7 @@ export async function collect(
     },
     clock: systemClock,
     log: createLogger("warn", process.stderr.fd),
+    limitMs: 600_000,
   };
   const timing = await timed(async () => {
     await saveOutputs(outputs, collection, never);

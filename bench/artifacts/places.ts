@@ -153,7 +153,8 @@ async function cached(
   stack: AsyncDisposableStack,
 ): Promise<Place> {
   if (config === undefined) throw new Error(`${name} has no store of its own`);
-  const cache = { directory: join(base, `cache of ${name}`), maxBytes: cacheBytes };
+  const directory = join(base, `cache of ${name}`);
+  const cache = { directory, maxBytes: cacheBytes, minFreeBytes: 0 };
   const host = { clock: systemClock, log: createLogger("warn", process.stderr.fd) };
   const store = stack.use(await openCachedStore(config, cache, host));
   return { name: `${name} behind the cache`, config: undefined, store, bare };

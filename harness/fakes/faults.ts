@@ -1,11 +1,11 @@
 /**
  * Faults on command in the requests of a double.
  */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** One fault. */
 export type FaultKind =
-  /** Answers with an error, and does nothing. */
+  /** Answers with an error, which may come with status 200, and does nothing. */
   | { readonly kind: "error"; readonly status: number; readonly code: string }
   /** Cuts the connection before the request is read. */
   | { readonly kind: "cut request" }
@@ -16,7 +16,11 @@ export type FaultKind =
   /** Changes the last byte of the answer's body. */
   | { readonly kind: "damage answer" }
   /** Never answers. */
-  | { readonly kind: "stall" };
+  | { readonly kind: "stall" }
+  /** Reads so many bytes of the request's body, and then nothing more. */
+  | { readonly kind: "stall request"; readonly afterBytes: number }
+  /** Sends so many bytes of the answer's body, and then nothing more. */
+  | { readonly kind: "stall answer"; readonly afterBytes: number };
 
 /** When it happens. */
 export interface Fault<Operation, Kind> {
@@ -48,6 +52,15 @@ export class Faults<Operation, Kind = FaultKind> {
   }
 }
 
+/** Reads so many bytes of a request's body, and leaves the rest to the client. */
+export function readUntil(message: IncomingMessage, bytes: number): void {
+  let left = bytes;
+  message.on("data", ({ byteLength }: Buffer) => {
+    left -= byteLength;
+    if (left <= 0) message.pause();
+  });
+}
+
 /** Sends the body of an answer, whose head is written, as well as a fault lets it. */
 export function sendBody(
   response: ServerResponse,
@@ -56,6 +69,8 @@ export function sendBody(
 ): void {
   if (fault?.kind === "cut answer") {
     response.write(body.subarray(0, fault.afterBytes), () => response.destroy());
+  } else if (fault?.kind === "stall answer") {
+    response.write(body.subarray(0, fault.afterBytes));
   } else if (fault?.kind === "damage answer") {
     const damaged = Buffer.from(body);
     damaged.writeUInt8(damaged.readUInt8(damaged.length - 1) ^ 1, damaged.length - 1);

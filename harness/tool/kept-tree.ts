@@ -2,8 +2,13 @@
  * Copies what a tool left in its work directory, which may be anything: nothing of it is followed,
  * opened for long, or trusted in size.
  */
-import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, opendir } from "node:fs/promises";
+import {
+  below,
+  createNew,
+  openDirectory,
+  readUntrusted,
+} from "../../worker/support/files/below.ts";
 
 /** Bounds of a copy: what is beyond is left out. */
 const maxDepth = 32;
@@ -12,10 +17,6 @@ const maxBytes = 1024 * 1024 * 1024;
 
 /** Bytes that are copied at a time. */
 const chunkBytes = 256 * 1024;
-
-const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** What a copy has. */
 export interface TreeCopy {
@@ -104,8 +105,4 @@ function notThere(error: unknown): false {
   const { code } = error as NodeJS.ErrnoException;
   if (["ELOOP", "ENXIO", "ENODEV", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;
   throw error;
-}
-
-function below(directory: FileHandle, name: string): string {
-  return `/proc/self/fd/${directory.fd}/${name}`;
 }

@@ -28,7 +28,7 @@ export interface TestCache {
 export async function newCache(
   maxBytes = 1024 ** 3,
   base = tmpdir(),
-  maxArtifactBytes = maxBytes,
+  minFreeBytes = 0,
 ): Promise<TestCache> {
   const parent = await mkdtemp(join(base, "str-cache-"));
   await chmod(parent, 0o755);
@@ -50,7 +50,7 @@ export async function newCache(
       createCachedStore({
         store,
         identity: [identity],
-        config: { directory, maxBytes, maxArtifactBytes },
+        config: { directory, maxBytes, minFreeBytes },
         clock: systemClock,
         log,
       }),

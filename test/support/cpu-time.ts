@@ -10,7 +10,7 @@ function threadCpuMs(): number {
 }
 
 /** CPU milliseconds that a smaller piece of work is repeated for, so that it can be measured. */
-const measurableMs = 5;
+const measurableMs = 2;
 const rounds = 3;
 
 /**

@@ -549,8 +549,13 @@ describe("a variable that cannot be used", () => {
     expect(readConfig({ ...files, ARTIFACT_CACHE_DIR: "/var/cache/str" }).artifacts.cache).toEqual({
       directory: "/var/cache/str",
       maxBytes: 64 * 1024 ** 2,
-      maxArtifactBytes: 5 * 1024 ** 3,
+      minFreeBytes: 1000 * 1024 ** 2,
     });
+    const bounded = { ...files, ARTIFACT_CACHE_DIR: "/c", ARTIFACT_CACHE_MIN_FREE_MB: "8" };
+    expect(readConfig(bounded).artifacts.cache?.minFreeBytes).toBe(8 * 1024 ** 2);
+    expect(problemsOf({ ...required, ARTIFACT_CACHE_MIN_FREE_MB: "8" })).toEqual([
+      "ARTIFACT_CACHE_MIN_FREE_MB: needs ARTIFACT_CACHE_DIR",
+    ]);
   });
 
   test("is named once, together with all the others", () => {
@@ -765,6 +770,7 @@ describe("the table of variables", () => {
       "ARTIFACT_GCS_STORAGE_CLASS",
       "ARTIFACT_CACHE_DIR",
       "ARTIFACT_CACHE_MAX_MB",
+      "ARTIFACT_CACHE_MIN_FREE_MB",
       "ARTIFACT_SCOPE_VALUE",
       "AUDIT_LOG",
       "HEALTH_HOST",

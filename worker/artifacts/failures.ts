@@ -57,6 +57,11 @@ function publicReason(error: unknown): string {
   return publicReasons.get(code) ?? `the artifact store failed with ${code}`;
 }
 
+/** Whether a system error says that a disk, or a quota of it, is used up. */
+export function isDiskFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+}
+
 /** The code of a system error (`ENOENT`); undefined without one. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;

@@ -28,6 +28,9 @@ export interface ArtifactFacts {
   readonly etag: string;
 }
 
+/** Sees the facts of a version before its content moves. What it throws rejects the opening. */
+export type AcceptFacts = (facts: ArtifactFacts) => void;
+
 /** Content to read once. The receiver consumes or destroys `body`. */
 export interface ArtifactContent {
   readonly body: Readable;
@@ -59,13 +62,13 @@ export interface ArtifactSource {
 export interface SavedArtifact {
   readonly version: number;
   readonly sizeBytes: number;
-  /** Distinguishes versions of the same number: an inode, an ETag, a generation. Opaque. */
-  readonly etag: string;
+  /** Tells what this save stored from what others may store under the number. Opaque. */
+  readonly saveId: string;
 }
 
 /**
  * A store of artifacts. `artifacts/scope.ts` checks names, and refuses them with `invalid-name`.
- * Methods reject with StoreError or the signal's reason only.
+ * Methods reject with StoreError or the signal's reason only; `open` also as `accept` throws.
  */
 export interface ArtifactStore extends AsyncDisposable {
   /** Short name for logs: `memory`, `filesystem`. */
@@ -75,11 +78,16 @@ export interface ArtifactStore extends AsyncDisposable {
   /**
    * Opens a version, or the latest by default. Rejects with StoreError `not-found`. The signal
    * cancels the opening, not the body.
+   *
+   * @param accept is called by stores that move content before they return. The others leave it:
+   *   their receiver looks at the facts before it reads, so that opening takes one request. Later
+   *   the latest version may be another one, with other facts.
    */
   open(
     scope: ArtifactScope,
     reference: ArtifactReference,
     signal: AbortSignal,
+    accept?: AcceptFacts,
   ): Promise<OpenedArtifact>;
   /** Facts about a version, or about the latest by default. Rejects as `open` does. */
   stat(
@@ -154,12 +162,15 @@ export class StoreError extends Error {
   }
 }
 
-/** A save failed with `cause`, and the version that it has saved could not be deleted. */
+/**
+ * A save failed with `cause`, and its version may exist: it could not be deleted, or the store does
+ * not tell. `deleteVersion` of `saved` takes it back.
+ */
 export class NotDeletedError extends Error {
   readonly saved: SavedArtifact;
 
   constructor(saved: SavedArtifact, cause: unknown) {
-    super("a version of a failed save could not be deleted", { cause });
+    super("a version of a failed save may exist", { cause });
     this.name = "NotDeletedError";
     this.saved = saved;
   }

@@ -6,6 +6,7 @@ import type { ArtifactValues } from "./artifact-variables.ts";
 
 const defaultRegion = "us-east-1";
 const defaultCacheMegabytes = 1024;
+const bytesPerMebibyte = 1024 ** 2;
 
 /** The variable of the bucket that a store cannot do without. */
 const bucketVariables: ReadonlyMap<string | undefined, string> = new Map([
@@ -31,8 +32,9 @@ export function storeProblems(
   const hasCache = environment["ARTIFACT_CACHE_DIR"] !== undefined;
   if (hasCache && (kind ?? "memory") === "memory")
     problems.push("ARTIFACT_CACHE_DIR: needs ARTIFACT_SERVICE_TYPE other than memory");
-  if (!hasCache && environment["ARTIFACT_CACHE_MAX_MB"] !== undefined)
-    problems.push("ARTIFACT_CACHE_MAX_MB: needs ARTIFACT_CACHE_DIR");
+  for (const bound of ["ARTIFACT_CACHE_MAX_MB", "ARTIFACT_CACHE_MIN_FREE_MB"])
+    if (!hasCache && environment[bound] !== undefined)
+      problems.push(`${bound}: needs ARTIFACT_CACHE_DIR`);
   return problems;
 }
 
@@ -69,13 +71,21 @@ export function storeConfig(values: ArtifactValues): StoreConfig {
   }
 }
 
-/** The cache in front of the store; undefined without one. */
-export function cacheConfig(values: ArtifactValues): CacheConfig | undefined {
-  const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MAX_MB: maxMegabytes } = values;
+/**
+ * The cache in front of the store; undefined without one.
+ *
+ * @param callMinFreeBytes free space that calls need to start
+ */
+export function cacheConfig(
+  values: ArtifactValues,
+  callMinFreeBytes: number,
+): CacheConfig | undefined {
+  const { ARTIFACT_CACHE_DIR: directory, ARTIFACT_CACHE_MIN_FREE_MB: minFreeMegabytes } = values;
   if (directory === undefined) return undefined;
   return {
     directory,
-    maxBytes: (maxMegabytes ?? defaultCacheMegabytes) * 1024 ** 2,
-    maxArtifactBytes: values.ARTIFACT_MAX_BYTES,
+    maxBytes: (values.ARTIFACT_CACHE_MAX_MB ?? defaultCacheMegabytes) * bytesPerMebibyte,
+    minFreeBytes:
+      minFreeMegabytes === undefined ? 2 * callMinFreeBytes : minFreeMegabytes * bytesPerMebibyte,
   };
 }

@@ -115,6 +115,11 @@ export const artifactVariables = {
     "a whole number from 1 to 1000000000",
     "Size of that cache in MiB. Unset: 1024. Artifacts of more than a quarter of it are not kept.",
   ),
+  ARTIFACT_CACHE_MIN_FREE_MB: optional(
+    wholeNumber(0, 1_000_000_000),
+    "a whole number from 0 to 1000000000",
+    "Free space in MiB that the cache leaves on its disk. Unset: twice `SANDBOX_MIN_FREE_DISK_MB`.",
+  ),
   ARTIFACT_SCOPE: withDefault(
     z.enum(["namespace", "app", "custom"]),
     "one of namespace, app, custom",

@@ -181,6 +181,7 @@ function problem(name: PropertyKey | undefined, set: Environment, given: Environ
 
 function toConfig(values: z.infer<typeof variables>): Config {
   const queues = values.WORKER_QUEUES ?? new Map([[defaultQueue, values.SANDBOX_MAX_CONCURRENT]]);
+  const minFreeDiskBytes = values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte;
   return {
     namespace: values.SAM_NAMESPACE,
     workerId: values.SAM_WORKER_ID,
@@ -207,11 +208,11 @@ function toConfig(values: z.infer<typeof variables>): Config {
       maxQueued: values.SANDBOX_MAX_QUEUED,
       maxWarmBytes: values.WARM_MAX_MEMORY_MB * bytesPerMegabyte,
       uid: values.SANDBOX_UID,
-      minFreeDiskBytes: values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte,
+      minFreeDiskBytes,
     },
     artifacts: {
       store: storeConfig(values),
-      cache: cacheConfig(values),
+      cache: cacheConfig(values, minFreeDiskBytes),
       scope: scopeConfig(values),
       limits: {
         maxBytes: values.ARTIFACT_MAX_BYTES,

@@ -3,7 +3,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BrokerError, type BrokerSession, type Settlement } from "../broker/broker.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { type ArtifactVersion, type ErrorCode, InvocationError } from "../protocol/errors.ts";
 import { encodeResponse } from "../protocol/response.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -13,6 +13,8 @@ export interface EncodedResponse {
   /** Id of the request. */
   readonly id: string;
   readonly payload: Uint8Array;
+  /** Outputs of the call that the store has. */
+  readonly artifacts?: readonly ArtifactVersion[];
   /** Whether the broker has confirmed it, and has not reported it as unroutable. */
   readonly isDelivered?: boolean;
 }
@@ -29,6 +31,8 @@ export interface PublishResult {
   readonly settlement: Settlement | undefined;
   /** The response to publish when the call is delivered again. */
   readonly response: EncodedResponse;
+  /** Of the error that was published in place of a response that is too large. */
+  readonly replacedBy?: ErrorCode;
 }
 
 /** Aborts a publication: another worker has answered the call. */
@@ -74,9 +78,9 @@ export class Answers {
     signal: AbortSignal,
   ): Promise<PublishResult> {
     const result = await this.#send(to, response, signal);
-    return result.settlement === "rejected"
-      ? await this.#send(to, tooLargeResponse(response), signal)
-      : result;
+    if (result.settlement !== "rejected") return result;
+    const replacement = tooLargeResponse(response);
+    return { ...(await this.#send(to, replacement, signal)), replacedBy: tooLargeCode };
   }
 
   /** Settlement `rejected`: the broker refuses the answer for good. */
@@ -113,11 +117,14 @@ export class Answers {
   }
 }
 
-/** Replaces an answer that the broker refuses for its size. */
-function tooLargeResponse({ id, payload }: EncodedResponse): EncodedResponse {
+const tooLargeCode = "RESOURCE_EXHAUSTED";
+
+/** Replaces an answer that the broker refuses for its size. It names the outputs that exist. */
+function tooLargeResponse({ id, payload, artifacts = [] }: EncodedResponse): EncodedResponse {
   const error = new InvocationError(
-    "RESOURCE_EXHAUSTED",
+    tooLargeCode,
     `The broker does not take the answer, which has ${payload.byteLength} bytes. Return large data as an artifact.`,
+    { remainingArtifacts: artifacts },
   );
   return { id, payload: encodeResponse(id, { kind: "error", error, executionTimeMs: 0 }) };
 }

@@ -3,7 +3,7 @@
  */
 import type { Delivery } from "../broker/broker.ts";
 import type { CallEnd } from "./audit/call-audit.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { type ArtifactVersion, InvocationError } from "../protocol/errors.ts";
 import type { Answer } from "../protocol/invocation.ts";
 import { encodeResponse } from "../protocol/response.ts";
 import type { Clock } from "../support/clock.ts";
@@ -29,8 +29,14 @@ export interface CallResult {
 /** A retryable error of a call that has not started is not final: the next attempt may succeed. */
 export function encodeResult(id: string, answer: Answer, started: boolean): CallResult {
   const mayTryAgain = !started && answer.kind === "error" && answer.error.retryable;
-  const response = { id, payload: encodeResponse(id, answer) };
+  const response = { id, payload: encodeResponse(id, answer), artifacts: artifactsOf(answer) };
   return { response, end: endOf(answer), isFinal: !mayTryAgain };
+}
+
+function artifactsOf(answer: Answer): readonly ArtifactVersion[] {
+  if (answer.kind === "error") return answer.error.remainingArtifacts;
+  if (answer.kind === "timeout") return [];
+  return answer.createdArtifacts.map(({ filename, version }) => ({ filename, version }));
 }
 
 function endOf(answer: Answer): CallEnd {

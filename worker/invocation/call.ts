@@ -12,6 +12,7 @@ import type { CallAudit } from "./audit/call-audit.ts";
 import { failureFacts } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
 import type { Invoker } from "./invoker.ts";
+import { remainingOutputs } from "./steps/remaining.ts";
 import { type RelayReport, StatusRelay } from "./steps/status-relay.ts";
 
 /** Dependencies of a call. */
@@ -68,6 +69,8 @@ export async function runCall(
   return { answer, started };
 }
 
+type Stopped = Extract<InvocationOutcome, { kind: "cancelled" }>;
+
 /**
  * Undefined for a call to requeue. A call that must not run twice is requeued only before its
  * start, and only where the next worker can know that it has not started.
@@ -85,13 +88,14 @@ function answerOf(
 }
 
 /** Agents retry `TOOL_NOT_AVAILABLE`, which a call that has started must not get. */
-function stopped({ started, idempotent }: InvocationOutcome): InvocationError {
+function stopped({ started, idempotent, remainingArtifacts = [] }: Stopped): InvocationError {
   if (!started) return new InvocationError("TOOL_NOT_AVAILABLE", "The worker is shutting down");
-  const message = "The tool was stopped because the worker is shutting down";
-  return new InvocationError(
-    "SANDBOX_FAILED",
-    idempotent ? message : `${message}. Its manifest entry forbids to run the call again`,
-  );
+  const sentences = [
+    "The tool was stopped because the worker is shutting down",
+    ...(idempotent ? [] : ["Its manifest entry forbids to run the call again"]),
+    ...(remainingArtifacts.length > 0 ? [remainingOutputs(remainingArtifacts)] : []),
+  ];
+  return new InvocationError("SANDBOX_FAILED", sentences.join(". "), { remainingArtifacts });
 }
 
 async function publishStatus(

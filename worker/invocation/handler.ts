@@ -13,7 +13,7 @@ import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Answers, EncodedResponse, Recipient } from "./answers.ts";
-import { type AuditParts, CallAudit } from "./audit/call-audit.ts";
+import { type AuditParts, CallAudit, type CallEnd } from "./audit/call-audit.ts";
 import { type CallParts, type CallSignals, runCall } from "./call.ts";
 import { type CallResult, encodeResult, refuseCall, repeatAnswer } from "./call-result.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
@@ -53,8 +53,14 @@ interface NewCall extends AddressedCall {
 /** How a call's deliveries are settled, and the response that the ledger remembers. */
 interface HandlerResult {
   readonly settlement: Settlement | undefined;
+  /** For the audit log. */
+  readonly end: CallEnd;
   readonly remembered?: EncodedResponse | undefined;
 }
+
+const requeued: HandlerResult = { settlement: "failed", end: "requeued" };
+
+const answeredElsewhere: HandlerResult = { settlement: "accepted", end: "duplicate" };
 
 /** Reads the reply topic and the deduplication key of a delivery, once. */
 export function receiveDelivery(
@@ -96,7 +102,8 @@ async function deduplicate(call: AddressedCall): Promise<Settlement | undefined>
     case "new": {
       using entry = known.entry;
       using claim = parts.claims.open(key, delivery, entry);
-      const { settlement, remembered } = await handleNew({ ...call, claim });
+      const { settlement, remembered, end } = await handleNew({ ...call, claim });
+      audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.
       return await settle(entry.end(remembered), settlement, parts.log);
     }
@@ -119,14 +126,10 @@ async function handleNew(call: NewCall): Promise<HandlerResult> {
   const { parts, delivery, signals, claim, audit } = call;
   for (;;) {
     const history = await historyOf(call);
-    if (history === undefined) {
-      audit?.end("requeued");
-      return { settlement: "failed" };
-    }
+    if (history === undefined) return requeued;
     if (history.kind === "answered" && isRedelivery(delivery)) {
-      audit?.end("duplicate");
       logAnsweredElsewhere(parts, delivery);
-      return { settlement: "accepted" };
+      return answeredElsewhere;
     }
     const request = await readRequest(parts, delivery.payload, signals.publish);
     audit?.identify(request.document);
@@ -134,14 +137,10 @@ async function handleNew(call: NewCall): Promise<HandlerResult> {
       history.kind === "open"
         ? await execute(call, request, history)
         : repeatAnswer(parts, delivery, request, history);
-    if (result !== undefined) {
-      audit?.end(result.end);
-      return await publish(call, result);
-    }
+    if (result !== undefined) return await publish(call, result);
     if (claim.isSuperseded) continue;
-    audit?.end("requeued");
     await claim.release();
-    return { settlement: "failed" };
+    return requeued;
   }
 }
 
@@ -186,7 +185,7 @@ async function execute(
 
 async function publish(
   { parts, delivery, address, signals, claim }: NewCall,
-  { response, isFinal, isPoison = false, isRepeated = false }: CallResult,
+  { response, end, isFinal, isPoison = false, isRepeated = false }: CallResult,
 ): Promise<HandlerResult> {
   // An operator requeues a poison call to have it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
@@ -194,18 +193,22 @@ async function publish(
   const isAnswered = !isRepeated && (await claim.isAnswered(isKept ? response.payload : undefined));
   if (isAnswered) {
     logAnsweredElsewhere(parts, delivery);
-    return { settlement: "accepted" };
+    return answeredElsewhere;
   }
   const to = recipientOf(delivery, address);
   const { overtaken } = claim;
   const signal = overtaken ? AbortSignal.any([signals.publish, overtaken]) : signals.publish;
   const published = await parts.answers.publish(to, response, signal);
-  const { settlement } = published;
-  if (settlement === undefined && overtaken?.aborted) logAnsweredElsewhere(parts, delivery);
+  const { settlement, replacedBy } = published;
+  const isOvertaken = settlement === undefined && overtaken?.aborted === true;
+  if (isOvertaken) logAnsweredElsewhere(parts, delivery);
+  const unpublished = isOvertaken ? "duplicate" : "unanswered";
+  const ended = { end: settlement === "accepted" ? (replacedBy ?? end) : unpublished } as const;
   if (isKept && settlement === "accepted") await claim.answered(published.response.payload);
   if (settlement === "failed") await claim.release();
-  if (isPoison) return { settlement: settlement === "accepted" ? "rejected" : settlement };
-  return { settlement, remembered: isFinal ? published.response : undefined };
+  if (isPoison)
+    return { ...ended, settlement: settlement === "accepted" ? "rejected" : settlement };
+  return { ...ended, settlement, remembered: isFinal ? published.response : undefined };
 }
 
 /** Settles the deliveries of a call; undefined leaves them to the broker. Never throws. */

@@ -25,7 +25,7 @@ import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, saveOutputs } from "./steps/collect.ts";
 import { CallRecord } from "./call-record.ts";
-import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
+import { type CallTimes, TimeLimitReached, remainingLimitMs, savingLimitMs } from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { logOutput } from "./steps/output-log.ts";
@@ -90,7 +90,10 @@ function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
-  if (isShutdown(error, context)) return { kind: "cancelled", reason: "shutdown" } as const;
+  if (isShutdown(error, context)) {
+    const remainingArtifacts = error instanceof InvocationError ? error.remainingArtifacts : [];
+    return { kind: "cancelled", reason: "shutdown", remainingArtifacts } as const;
+  }
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
@@ -158,9 +161,11 @@ async function run(
   await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   const limits = { ...artifactLimits, ...profile.limits };
-  const collection = { store, scope, limits, transfers, clock, log };
-  const checked = checkOutputs(await outputs.left(), result.outputs, collection);
+  const rules = { scope, limits, log };
+  const checked = checkOutputs(await outputs.left(), result.outputs, rules);
   requireAnswerable(invocation.id, result.value, checked, record);
+  const savingMs = savingLimitMs(times, clock.nowMs());
+  const collection = { ...rules, store, transfers, clock, limitMs: savingMs };
   const createdArtifacts = await saveOutputs(checked, collection, signal);
   record.collected(createdArtifacts);
   return { toolResult: result.value, createdArtifacts };

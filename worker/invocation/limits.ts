@@ -8,6 +8,9 @@ import { agentPatienceSeconds } from "../protocol/limits.ts";
 /** Milliseconds before the deadline, reserved for stopping the tool and publishing the answer. */
 const answerReserveMs = 5_000;
 
+/** Milliseconds for saving outputs, at least: a tool that started late ends close to the deadline. */
+const leastSavingMs = 5_000;
+
 /** Thrown inside the invoker: the call has reached its time limit. */
 export class TimeLimitReached extends Error {}
 
@@ -53,4 +56,9 @@ export function callTimes(
 /** Milliseconds for a call that starts now, so that its answer arrives before the deadline. */
 export function remainingLimitMs(times: CallTimes, nowMs: number): number {
   return Math.min(times.limitMs, times.deadlineMs - nowMs - answerReserveMs);
+}
+
+/** Milliseconds for saving outputs from now on, so that the answer arrives before the deadline. */
+export function savingLimitMs({ deadlineMs }: CallTimes, nowMs: number): number {
+  return Math.max(leastSavingMs, deadlineMs - nowMs - answerReserveMs);
 }

@@ -63,7 +63,7 @@ export const errorCodeFacts = {
   ARTIFACT_ERROR: {
     retryable: false,
     cause:
-      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, in a sub-directory, or the store or a required [audit log](audit.md#when-it-cannot-be-written) failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail), or the message and `data` name those that remain.",
+      "An input artifact could not be loaded, or an output could not be saved: missing, refused by its name, too large, too many, in a sub-directory, not saved within the call's time, or the store or a required [audit log](audit.md#when-it-cannot-be-written) failed, also at the [mark](configuration.md#claims) that a call of a tool with `idempotent: false` needs. The store then has [no output of the call](operate.md#outputs-of-calls-that-fail), or the message and `data` name those that remain.",
     advice:
       "The message names artifact, session and reason, and sizes with their limits. If it was not found, compare namespace, user and session on both sides.",
   },

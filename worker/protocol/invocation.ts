@@ -2,7 +2,7 @@
  * A valid call, and its outcome: the two types that all folders share.
  */
 import type { JsonObject } from "../support/json/json.ts";
-import type { InvocationError } from "./errors.ts";
+import type { ArtifactVersion, InvocationError } from "./errors.ts";
 import type { ExecutionReport } from "./execution.ts";
 
 /** An artifact in the shared store, as a request names it. */
@@ -108,6 +108,8 @@ export type CancelReason = "shutdown" | "elsewhere";
 export interface Cancelled {
   readonly kind: "cancelled";
   readonly reason: CancelReason;
+  /** Outputs of the call that the store still has. */
+  readonly remainingArtifacts?: readonly ArtifactVersion[];
   readonly executionTimeMs: number;
 }
 

@@ -25,6 +25,7 @@ export class Semaphore {
   /** Insertion order is the order of arrival. */
   readonly #waiters = new Set<Waiter>();
 
+  /** @param options `maxWaiting` is Infinity where callers limit the queue; say there which */
   constructor(options: { capacity: number; maxWaiting: number }) {
     this.capacity = options.capacity;
     this.maxWaiting = options.maxWaiting;

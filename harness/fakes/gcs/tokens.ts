@@ -49,9 +49,9 @@ export class TokenIssuer {
     });
   }
 
-  /** The provider's token. */
+  /** The provider's token, by the clock of this machine, which is the worker's. */
   providerToken(): string {
-    const iat = Math.floor(this.#nowMs() / 1000);
+    const iat = Math.floor(Date.now() / 1000);
     const claims = { iss: email, aud: audience, iat, exp: iat + providerSeconds };
     const parts = [{ alg: "RS256", typ: "JWT" }, claims];
     const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
@@ -76,13 +76,13 @@ export class TokenIssuer {
     const form = new URLSearchParams(body.toString());
     const token = form.get("subject_token") ?? "";
     if (!this.#isSigned(token)) throw invalidGrant("Invalid JWT Signature.");
-    const { aud, exp = 0 } = claimsOf(token);
+    const { aud, iat = 0, exp = 0 } = claimsOf(token);
     const isUsable =
-      form.get("grant_type") === grantType &&
-      form.get("audience") === audience &&
-      aud === audience &&
-      exp > this.#nowMs() / 1000;
+      form.get("grant_type") === grantType && form.get("audience") === audience && aud === audience;
     if (!isUsable) throw invalidGrant("The subject token cannot be exchanged.");
+    const nowSeconds = this.#nowMs() / 1000;
+    const isTimely = iat <= nowSeconds + maxSkewSeconds && exp > nowSeconds;
+    if (!isTimely) throw invalidGrant("Check your iat and exp values in the JWT claim.");
     if (!scope.test(form.get("scope") ?? "")) throw invalidGrant("Invalid scope.");
     const access_token = randomUUID();
     this.#expiriesMs.set(access_token, this.#nowMs() + lifetimeSeconds * 1000);

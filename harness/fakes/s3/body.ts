@@ -25,6 +25,14 @@ export function crc32Of(content: Buffer): string {
   return octets.toString("base64");
 }
 
+/** Throws S3Error for headers of checksums that servers knew not before 2022. */
+export function refuseChecksums(headers: readonly string[]): void {
+  const isNewer = (name: string): boolean => /^x-amz-(?:checksum|sdk-checksum|trailer)/.test(name);
+  if (!headers.some(isNewer)) return;
+  const why = "A header you provided implies functionality that is not implemented";
+  throw new S3Error(501, "NotImplemented", why);
+}
+
 /** The body as it was sent. Throws S3Error when it is too large. */
 export async function readBody(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -2,6 +2,7 @@
  * What is in a bucket: objects, and uploads in parts that are not complete.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { crc32Of } from "./body.ts";
 import { S3Error } from "./errors.ts";
 
 /** Bytes of each part but the last: "Amazon S3 multipart upload limits". */
@@ -10,10 +11,15 @@ const minPartBytes = 5 * 1024 * 1024;
 /** Headers that come back as they were sent: content type, metadata, encryption, storage class. */
 export type KeptHeaders = Readonly<Record<string, string>>;
 
+/** A CRC-32 of the whole content, or of the checksums of its parts and then `xxxx-N`. */
+export type ChecksumType = "FULL_OBJECT" | "COMPOSITE";
+
 /** An object. It never changes; another one may take its place. */
 export interface StoredObject {
   readonly content: Buffer;
   readonly etag: string;
+  readonly checksum: string;
+  readonly checksumType: ChecksumType;
   readonly headers: KeptHeaders;
   readonly modifiedMs: number;
 }
@@ -26,9 +32,17 @@ export interface Conditions {
   readonly ifMatch: string | undefined;
 }
 
+/** A part that a client names to complete an upload. */
+export interface SaidPart {
+  readonly number: number;
+  readonly etag: string;
+  readonly checksum: string | undefined;
+}
+
 interface Upload {
   readonly key: string;
   readonly headers: KeptHeaders;
+  readonly checksumType: ChecksumType;
   readonly parts: Map<number, StoredObject>;
 }
 
@@ -61,9 +75,9 @@ export class Bucket {
     this.objects.delete(key);
   }
 
-  createUpload(key: string, headers: KeptHeaders): string {
+  createUpload(key: string, headers: KeptHeaders, checksumType: ChecksumType): string {
     const id = randomUUID();
-    this.uploads.set(id, { key, headers, parts: new Map() });
+    this.uploads.set(id, { key, headers, checksumType, parts: new Map() });
     return id;
   }
 
@@ -73,33 +87,37 @@ export class Bucket {
     return part;
   }
 
-  /** Throws S3Error, and keeps the upload then. */
+  /**
+   * Throws S3Error, and keeps the upload then.
+   *
+   * @param checksum that of the object, if the client sent one
+   */
   completeUpload(
     id: string,
-    said: readonly { readonly number: number; readonly etag: string }[],
+    said: readonly SaidPart[],
+    checksum: string | undefined,
     conditions: Conditions,
   ): StoredObject {
-    const { key, headers, parts } = this.#upload(id);
-    const contents = said.map(({ number, etag }, index) => {
+    const { key, headers, checksumType, parts } = this.#upload(id);
+    const contents = said.map(({ number, etag, checksum: ofPart }, index) => {
       const part = parts.get(number);
       if (part?.etag !== etag) throw new S3Error(400, "InvalidPart");
+      if (ofPart !== undefined && ofPart !== part.checksum) throw new S3Error(400, "InvalidPart");
       const isLast = index === said.length - 1;
       if (!isLast && part.content.byteLength < minPartBytes)
         throw new S3Error(400, "EntityTooSmall");
       return part.content;
     });
-    const content = Buffer.concat(contents);
     const digests = said.map(({ etag }) => Buffer.from(etag.replaceAll('"', ""), "hex"));
-    const etag = `"${hash(Buffer.concat(digests))}-${said.length}"`;
-    const stored = this.#store(key, { content, etag, headers, modifiedMs: Date.now() }, conditions);
+    const object = {
+      ...makeObject(Buffer.concat(contents), headers),
+      etag: `"${hash(Buffer.concat(digests))}-${said.length}"`,
+      ...(checksumType === "COMPOSITE" && { checksum: compositeOf(contents), checksumType }),
+    };
+    if (checksum !== undefined && checksum !== object.checksum) throw new S3Error(400, "BadDigest");
+    const stored = this.#store(key, object, conditions);
     this.uploads.delete(id);
     return stored;
-  }
-
-  /** The content of the parts that a client names. Throws S3Error `NoSuchUpload`. */
-  partsOf(id: string, numbers: readonly number[]): Buffer {
-    const { parts } = this.#upload(id);
-    return Buffer.concat(numbers.map((number) => parts.get(number)?.content ?? Buffer.alloc(0)));
   }
 
   abortUpload(id: string): void {
@@ -131,7 +149,15 @@ export class Bucket {
 }
 
 function makeObject(content: Buffer, headers: KeptHeaders): StoredObject {
-  return { content, etag: `"${hash(content)}"`, headers, modifiedMs: Date.now() };
+  return {
+    ...{ content, headers, etag: `"${hash(content)}"`, modifiedMs: Date.now() },
+    ...{ checksum: crc32Of(content), checksumType: "FULL_OBJECT" },
+  };
+}
+
+function compositeOf(parts: readonly Buffer[]): string {
+  const checksums = parts.map((part) => Buffer.from(crc32Of(part), "base64"));
+  return `${crc32Of(Buffer.concat(checksums))}-${parts.length}`;
 }
 
 function hash(content: Buffer): string {

@@ -1,7 +1,7 @@
 /**
  * What each operation does with a bucket, and its answer.
  */
-import { contentOf, crc32Of } from "./body.ts";
+import { contentOf } from "./body.ts";
 import { S3Error, escapeXml } from "./errors.ts";
 import { listObjects } from "./listing.ts";
 import type { Bucket, Conditions, KeptHeaders, StoredObject } from "./objects.ts";
@@ -44,7 +44,12 @@ export function perform(
       return answer(204);
     },
     CreateMultipartUpload: () => {
-      const created = bucket.createUpload(key, kept());
+      // That of the parts is the default of a client that names an algorithm and no type.
+      const isComposite =
+        request.header("x-amz-checksum-algorithm") !== undefined &&
+        request.header("x-amz-checksum-type") !== "FULL_OBJECT";
+      const type = isComposite ? "COMPOSITE" : "FULL_OBJECT";
+      const created = bucket.createUpload(key, kept(), type);
       const names = `<Bucket>${request.bucket}</Bucket><Key>${escapeXml(key)}</Key>`;
       return xml(
         `<InitiateMultipartUploadResult>${names}<UploadId>${created}</UploadId></InitiateMultipartUploadResult>`,
@@ -67,20 +72,17 @@ function complete(request: S3Request, bucket: Bucket, id: string, list: string):
   const parts = [...list.matchAll(/<Part>(.*?)<\/Part>/gs)].map(([, part = ""]) => ({
     number: Number(/<PartNumber>(\d+)</.exec(part)?.[1]),
     etag: (/<ETag>(.*?)</.exec(part)?.[1] ?? "").replaceAll("&quot;", '"'),
+    checksum: /<ChecksumCRC32>(.*?)</.exec(part)?.[1],
   }));
   if (parts.length === 0) throw new S3Error(400, "MalformedXML");
-  const whole = bucket.partsOf(
-    id,
-    parts.map(({ number }) => number),
-  );
   const said = request.header("x-amz-checksum-crc32");
-  if (said !== undefined && said !== crc32Of(whole)) throw new S3Error(400, "BadDigest");
-  const { etag } = bucket.completeUpload(id, parts, conditions(request));
+  const { etag } = bucket.completeUpload(id, parts, said, conditions(request));
   const result = `<Key>${escapeXml(request.key)}</Key><ETag>${escapeXml(etag)}</ETag>`;
   return xml(`<CompleteMultipartUploadResult>${result}</CompleteMultipartUploadResult>`);
 }
 
-function read(request: S3Request, { content, etag, headers, modifiedMs }: StoredObject): S3Answer {
+function read(request: S3Request, object: StoredObject): S3Answer {
+  const { content, etag, headers, modifiedMs } = object;
   const ifMatch = request.header("if-match");
   if (ifMatch !== undefined && ifMatch !== etag) throw new S3Error(412, "PreconditionFailed");
   const common = {
@@ -92,11 +94,7 @@ function read(request: S3Request, { content, etag, headers, modifiedMs }: Stored
   const [, from] = /^bytes=(\d+)-$/.exec(request.header("range") ?? "") ?? [];
   if (from === undefined) {
     const isAsked = request.header("x-amz-checksum-mode") === "ENABLED";
-    const checksum = {
-      "x-amz-checksum-crc32": crc32Of(content),
-      "x-amz-checksum-type": "FULL_OBJECT",
-    };
-    return answer(200, content, { ...common, ...(isAsked && checksum) });
+    return answer(200, content, { ...common, ...(isAsked && checksumHeaders(object)) });
   }
   if (Number(from) >= content.byteLength) throw new S3Error(416, "InvalidRange");
   const range = `bytes ${from}-${content.byteLength - 1}/${content.byteLength}`;
@@ -107,8 +105,12 @@ function conditions(request: S3Request): Conditions {
   return { ifNoneMatch: request.header("if-none-match"), ifMatch: request.header("if-match") };
 }
 
-function written({ etag, content }: StoredObject): S3Answer {
-  return answer(200, undefined, { etag, "x-amz-checksum-crc32": crc32Of(content) });
+function written(object: StoredObject): S3Answer {
+  return answer(200, undefined, { etag: object.etag, ...checksumHeaders(object) });
+}
+
+function checksumHeaders({ checksum, checksumType }: StoredObject): S3Answer["headers"] {
+  return { "x-amz-checksum-crc32": checksum, "x-amz-checksum-type": checksumType };
 }
 
 function answer(

@@ -5,8 +5,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Fault, type FaultKind, Faults, sendBody } from "../faults.ts";
-import { readBody } from "./body.ts";
+import { type Fault, type FaultKind, Faults, readUntil, sendBody } from "../faults.ts";
+import { readBody, refuseChecksums } from "./body.ts";
 import { S3Error, escapeXml } from "./errors.ts";
 import { Bucket } from "./objects.ts";
 import { type S3Answer, perform } from "./operations.ts";
@@ -20,17 +20,17 @@ export interface FakeS3Options {
   readonly port?: number;
   /** Whether it takes writes whatever their conditions, as old look-alikes do. */
   readonly ignoresConditions?: boolean;
+  /** Whether it refuses checksums other than Content-MD5, as older servers do. */
+  readonly refusesChecksums?: boolean;
+  /** Region for which requests are signed; `us-east-1` unless told. */
+  readonly region?: string;
   /** Milliseconds by which its clock is ahead. */
   readonly clockOffsetMs?: number;
   /** Whether its answers leave out its time, by which clients correct theirs. */
   readonly hidesTime?: boolean;
 }
 
-const credentials: S3Credentials = {
-  accessKeyId: "fake-access-key",
-  secretAccessKey: "fake-secret-key",
-  region: "us-east-1",
-};
+const keys = { accessKeyId: "fake-access-key", secretAccessKey: "fake-secret-key" };
 
 /** Listens on loopback. Rejects with the system's error. The caller disposes it. */
 export async function startFakeS3(options: FakeS3Options): Promise<FakeS3> {
@@ -41,18 +41,21 @@ export async function startFakeS3(options: FakeS3Options): Promise<FakeS3> {
 
 /** A server; see {@link startFakeS3}. */
 export class FakeS3 implements AsyncDisposable {
-  readonly accessKeyId = credentials.accessKeyId;
-  readonly secretAccessKey = credentials.secretAccessKey;
-  readonly region = credentials.region;
+  readonly accessKeyId = keys.accessKeyId;
+  readonly secretAccessKey = keys.secretAccessKey;
+  readonly region: string;
   readonly #buckets: ReadonlyMap<string, Bucket>;
   readonly #clockOffsetMs: number;
   readonly #hidesTime: boolean;
+  readonly #refusesChecksums: boolean;
   readonly #faults = new Faults<S3Operation>();
   readonly #server: Server;
   readonly #counts = new Map<S3Operation, number>();
 
   constructor(options: FakeS3Options) {
     const { buckets, ignoresConditions = false, clockOffsetMs = 0, hidesTime = false } = options;
+    this.region = options.region ?? "us-east-1";
+    this.#refusesChecksums = options.refusesChecksums ?? false;
     this.#buckets = new Map(buckets.map((name) => [name, new Bucket(ignoresConditions)]));
     this.#clockOffsetMs = clockOffsetMs;
     this.#hidesTime = hidesTime;
@@ -101,6 +104,7 @@ export class FakeS3 implements AsyncDisposable {
     const fault = this.#faults.take(request.operation);
     if (fault?.kind === "stall") return;
     if (fault?.kind === "cut request") return void response.destroy();
+    if (fault?.kind === "stall request") return void readUntil(message, fault.afterBytes);
     const body = await readBody(message);
     const answer = this.#answer(request, body, Object.keys(message.headers), fault);
     if (fault?.kind === "lose answer") return void response.destroy();
@@ -115,7 +119,9 @@ export class FakeS3 implements AsyncDisposable {
   ): S3Answer {
     try {
       if (fault?.kind === "error") throw new S3Error(fault.status, fault.code);
-      verifySignature(request, body, credentials, Date.now() + this.#clockOffsetMs);
+      const account: S3Credentials = { ...keys, region: this.region };
+      verifySignature(request, body, account, Date.now() + this.#clockOffsetMs);
+      if (this.#refusesChecksums) refuseChecksums(headers);
       return perform(request, this.bucket(request.bucket), body, headers);
     } catch (error) {
       if (!(error instanceof S3Error)) throw error;

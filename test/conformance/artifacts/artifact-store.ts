@@ -368,19 +368,19 @@ function describeNames(create: Create): void {
     },
   );
 
-  test(
-    "whatever names are tried, each is refused or a place of its own",
-    { tags: "promise-C5" },
-    async () => {
-      await using store = await create();
-      await fc.assert(
-        fc.asyncProperty(fc.array(address, { minLength: 2, maxLength: 8 }), async (addresses) => {
-          await expectPlacesOfTheirOwn(store, newScope().root, addresses);
-        }),
-        { numRuns: 60 },
-      );
-    },
-  );
+  const anyNames = "whatever names are tried, each is refused or a place of its own, %d times";
+  test.for([20])(anyNames, { tags: "promise-C5" }, tryAnyNames);
+  test.for([200])(anyNames, { tags: ["full", "promise-C5"] }, tryAnyNames);
+
+  async function tryAnyNames(numRuns: number): Promise<void> {
+    await using store = await create();
+    await fc.assert(
+      fc.asyncProperty(fc.array(address, { minLength: 2, maxLength: 8 }), async (addresses) => {
+        await expectPlacesOfTheirOwn(store, newScope().root, addresses);
+      }),
+      { numRuns },
+    );
+  }
 }
 
 async function expectRefusedEverywhere(
@@ -397,7 +397,7 @@ async function expectRefusedEverywhere(
   );
   await expectRefusal(store.versions(scope, filename, never), "invalid-name", named);
   if (named !== "filename") await expectRefusal(store.names(scope, never), "invalid-name", named);
-  const saved = { version: 0, sizeBytes: 1, etag: "any" };
+  const saved = { version: 0, sizeBytes: 1, saveId: "any" };
   await expectRefusal(store.deleteVersion(scope, filename, saved, never), "invalid-name", named);
 }
 

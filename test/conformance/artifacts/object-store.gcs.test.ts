@@ -7,7 +7,7 @@ import type { GcsOperation } from "../../../harness/fakes/gcs/request.ts";
 import { startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { gcsStore, useFakeGcs, useGcsCredentials } from "../../support/gcs.ts";
-import { type BrokenAccess, type ObjectRequest, always } from "./object-store/failures.ts";
+import type { BrokenAccess, ObjectRequest } from "./object-store/failures.ts";
 import { keyOf } from "./object-store/seeded.ts";
 import { describeObjectStore } from "./object-store.ts";
 
@@ -27,23 +27,17 @@ const operations: Readonly<Record<ObjectRequest, GcsOperation>> = {
 async function createBroken(how: BrokenAccess): Promise<ArtifactStore> {
   const { endpoint, credentialsFile } = server();
   if (how === "missing bucket") return gcsStore(endpoint, "missing-bucket");
-  if (how === "skewed clock") {
-    const code = "Check your iat and exp values in the JWT claim.";
-    const fault = { kind: "error", status: 400, code } as const;
-    const rule = server().fault({ operation: "token", fault, times: always });
-    onTestFinished(() => rule[Symbol.dispose]());
-    return gcsStore(endpoint, bucket);
-  }
-  const other = await startFakeGcs({ buckets: [bucket] });
+  const clockOffsetMs = how === "skewed clock" ? -16 * 60_000 : 0;
+  const other = await startFakeGcs({ buckets: [bucket], clockOffsetMs });
   if (how === "unreachable server") {
     const store = gcsStore(other.endpoint, bucket);
     await other[Symbol.asyncDispose]();
     return store;
   }
   onTestFinished(() => other[Symbol.asyncDispose]());
-  useGcsCredentials(other.serviceAccountFile);
   onTestFinished(() => useGcsCredentials(credentialsFile));
-  return gcsStore(endpoint, bucket);
+  useGcsCredentials(how === "skewed clock" ? other.credentialsFile : other.serviceAccountFile);
+  return gcsStore(how === "skewed clock" ? other.endpoint : endpoint, bucket);
 }
 
 describeObjectStore("gcs", {

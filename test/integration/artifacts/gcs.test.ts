@@ -174,6 +174,35 @@ describe("credentials", () => {
     await expect(use(server().serviceAccountFile).check(never)).resolves.toEqual([]);
   });
 
+  describe("of a clock that differs", () => {
+    /** A store whose server's clock is ahead. */
+    async function skewed(minutes: number, file: "credentialsFile" | "serviceAccountFile") {
+      const options = { buckets: [bucketName], clockOffsetMs: minutes * 60_000 };
+      const own = await startFakeGcs(options);
+      onTestFinished(() => own[Symbol.asyncDispose]());
+      useGcsCredentials(own[file]);
+      onTestFinished(() => useGcsCredentials(server().credentialsFile));
+      return openStore(own.endpoint, bucketName);
+    }
+
+    test.for([
+      [-9, "credentialsFile"],
+      [16, "credentialsFile"],
+      [-9, "serviceAccountFile"],
+      [9, "serviceAccountFile"],
+    ] as const)("by %d minutes are those of a %s all the same", async ([minutes, file]) => {
+      await expect((await skewed(minutes, file)).check(never)).resolves.toEqual([]);
+    });
+
+    test.for([
+      [-11, "credentialsFile", "clock"],
+      [-11, "serviceAccountFile", "denies access"],
+      [11, "serviceAccountFile", "denies access"],
+    ] as const)("by %d minutes are refused those of a %s: %s", async ([minutes, file, reason]) => {
+      await expect((await skewed(minutes, file)).check(never)).rejects.toThrow(reason);
+    });
+  });
+
   test("of an identity that the exchange refuses are refused", async () => {
     fault("token", { kind: "error", status: 400, code: "The subject token is unknown." });
     await expect(use(server().credentialsFile).check(never)).rejects.toThrow("denies access");

@@ -35,13 +35,13 @@ test("the check tells what is missing, and there are no marks", async () => {
   expect(store.marks).toBeUndefined();
 });
 
-test("four workers that save one name lose no content, and leave no reservation", async () => {
+async function expectNothingLost(savers: number): Promise<void> {
   const workers = await Promise.all([openWorker(), openWorker(), openWorker(), openWorker()]);
-  const contents = Array.from({ length: 32 }, (_, index) => `content ${index}`);
+  const contents = Array.from({ length: savers }, (_, index) => `content ${index}`);
   const saved = await Promise.all(
     contents.map((content, index) => save(workers[index % 4]!, "shared.txt", content)),
   );
-  expect(new Set(saved.map(({ version }) => version)).size).toBe(32);
+  expect(new Set(saved.map(({ version }) => version)).size).toBe(savers);
   const read = saved.map(async ({ version }) => {
     const { body } = await workers[0].open(scope, { filename: "shared.txt", version }, never);
     return textOf(body);
@@ -49,7 +49,12 @@ test("four workers that save one name lose no content, and leave no reservation"
   expect(await Promise.all(read)).toEqual(contents);
   const keys = [...server().bucket("artifacts").objects.keys()];
   expect(keys.filter((key) => key.startsWith(".str-claims/"))).toEqual([]);
-});
+}
+
+const title = "%d savers in four workers lose no content of one name, and leave no reservation";
+test.for([8])(title, expectNothingLost);
+// Each sees the announcements of all others, again and again.
+test.for([32])(title, { tags: "full" }, expectNothingLost);
 
 test("a version whose saver was killed stays free, since its object may still arrive", async () => {
   const digest = createHash("sha256").update("ed_test/user-42/web-1/late.txt/0").digest("hex");

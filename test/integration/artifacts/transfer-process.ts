@@ -1,10 +1,11 @@
 /**
  * A process that saves a file of so many bytes in the store of its environment, stages it for a
- * call, and collects it as the call's output. Prints the bytes that it held at most meanwhile.
+ * call, and collects it as the call's output. Prints the bytes that it held at most meanwhile, and
+ * what it and its children read.
  *
  * usage: node --expose-gc transfer-process.ts BYTES DIRECTORY
  */
-import { createReadStream } from "node:fs";
+import { createReadStream, readFileSync, readdirSync } from "node:fs";
 import { open, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openStore } from "../../../worker/artifacts/open.ts";
@@ -21,9 +22,9 @@ import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 const [sizeBytes, directory] = [Number(process.argv[2]), process.argv[3]!];
 const chunkBytes = 1024 * 1024;
 
-/** The most bytes of live buffers while `work` runs, beyond those before. */
-async function held(work: () => Promise<unknown>): Promise<number> {
-  const before = liveBytes();
+/** The most bytes of live buffers while `work` runs, beyond those before; and what was read. */
+async function costs(work: () => Promise<unknown>) {
+  const [before, readBefore] = [liveBytes(), readings()];
   let peak = before;
   let timer: NodeJS.Timeout | undefined;
   const sample = (): void => {
@@ -35,7 +36,31 @@ async function held(work: () => Promise<unknown>): Promise<number> {
   sample();
   await work();
   clearTimeout(timer);
-  return peak - before;
+  const read = readings();
+  return {
+    heldBytes: peak - before,
+    ownBytes: read.own.bytes - readBefore.own.bytes,
+    childrenBytes: read.children.bytes - readBefore.children.bytes,
+    childrenCalls: read.children.calls - readBefore.children.calls,
+  };
+}
+
+/** What was read so far: by the threads of this process, and by its children that have ended. */
+function readings() {
+  const threads = readdirSync("/proc/self/task").map((id) => readingOf(`/proc/self/task/${id}`));
+  const own = {
+    bytes: threads.reduce((sum, { bytes }) => sum + bytes, 0),
+    calls: threads.reduce((sum, { calls }) => sum + calls, 0),
+  };
+  // proc_pid_io(5): the process has its children's, its threads have not.
+  const all = readingOf("/proc/self");
+  return { own, children: { bytes: all.bytes - own.bytes, calls: all.calls - own.calls } };
+}
+
+function readingOf(directory: string): { readonly bytes: number; readonly calls: number } {
+  const io = readFileSync(`${directory}/io`, "utf8");
+  const number = (name: string): number => Number(new RegExp(`${name}: (\\d+)`).exec(io)?.[1]);
+  return { bytes: number("rchar"), calls: number("syscr") };
 }
 
 function liveBytes(): number {
@@ -64,15 +89,16 @@ const invocation = {
   references: new Map([["input", { filename: "large.bin", version: 0 }]]),
 } as Partial<Invocation> as Invocation;
 const origin = { store, scope, limits, diskBytes: sizeBytes, transfers };
-const staging = await held(() => stageArtifacts(invocation, workDir, origin, never));
+const staging = await costs(() => stageArtifacts(invocation, workDir, origin, never));
 
 const input = join(workDir.path, "input/large.bin");
 const stagedBytes = (await stat(input)).size;
 await rename(input, join(workDir.path, "output/large.bin"));
 const log = createLogger("silent", 1);
-const collection = { store, scope, limits, transfers, clock: systemClock, log };
+const limitMs = 600_000;
+const collection = { store, scope, limits, transfers, clock: systemClock, log, limitMs };
 await using outputs = new Outputs(workDir, limits.maxOutputs);
 const checked = checkOutputs(await outputs.left(), new Map(), collection);
-const saving = await held(() => saveOutputs(checked, collection, never));
+const saving = await costs(() => saveOutputs(checked, collection, never));
 const saved = await store.stat(scope, { filename: "large.bin", version: 1 }, never);
 console.log(JSON.stringify({ staging, saving, stagedBytes, savedBytes: saved.sizeBytes }));

@@ -217,6 +217,17 @@ describe("harness artifact", () => {
     expect(stderr).toMatch(/^error: .* could not be listed: .* denies access\.\n {2}because: Acc/);
   });
 
+  test("finds the S3 server that agents find", async () => {
+    const { ARTIFACT_S3_ENDPOINT: S3_ENDPOINT_URL = "", ...rest } = s3Variables();
+    const { run, user, session } = await newPlace({ ...rest, S3_ENDPOINT_URL });
+    expect(await run(["put", "-", "--name", "a.txt"], [Buffer.from("a")])).toEqual(
+      succeeded("a.txt@0\n"),
+    );
+    const { objects } = server().bucket(bucket);
+    expect([...objects.keys()]).toContain(`harness/${user}/${session}/a.txt/0`);
+    expect(await run(["get", "a.txt", "--output", "-"])).toEqual(succeeded("a"));
+  });
+
   test("reads where it may not write", async () => {
     const { run } = await newPlace(s3Variables());
     await run(["put", "-", "--name", "a.txt"], [Buffer.from("a")]);

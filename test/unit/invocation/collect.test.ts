@@ -66,7 +66,8 @@ async function leave(outputs: Readonly<Record<string, string>> = {}): Promise<Le
     }),
   );
   const transfers = new Transfers();
-  const collection = { store, scope, limits, transfers, clock: systemClock, log };
+  const limitMs = 60_000;
+  const collection = { store, scope, limits, transfers, clock: systemClock, log, limitMs };
   return {
     workDir,
     output,
@@ -292,10 +293,31 @@ describe("an output that cannot be saved", () => {
     );
   });
 
-  test("because the call is given up fails with the signal's reason", async () => {
+  test("because the call is given up has the signal's reason as its cause", async () => {
     const { collect } = await leave({ "a.txt": "x" });
     const reason = new Error("shut down");
-    await expect(collect(noNotes, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(collect(noNotes, {}, AbortSignal.abort(reason))).rejects.toMatchObject({
+      cause: reason,
+    });
+  });
+
+  test("because of a fault of the worker is answered so, without its text", async () => {
+    const { collect, store } = await leave({ "a.txt": "x", "b.txt": "y" });
+    const fault = new TypeError("undefined is not a function");
+    const saved = Promise.withResolvers<void>();
+    const save: ArtifactStore["save"] = async (of, filename, ...rest) => {
+      if (filename === "a.txt") return store.save(of, filename, ...rest).finally(saved.resolve);
+      await saved.promise;
+      throw fault;
+    };
+    const deleteVersion = () => Promise.reject(new StoreError("unavailable", "it is away"));
+    await expect(collect(noNotes, { store: { save, deleteVersion } })).rejects.toMatchObject({
+      code: "INTERNAL_ERROR",
+      message:
+        'The worker could not save the outputs. These outputs could not be deleted: "a.txt" version 0.',
+      cause: fault,
+      remainingArtifacts: [{ filename: "a.txt", version: 0 }],
+    });
   });
 });
 
@@ -353,7 +375,7 @@ describe("outputs of which one cannot be saved", () => {
   });
 
   test("because the call is given up are taken back too", async () => {
-    const { collect, store } = await leave({ "a.txt": "1", "b.txt": "2" });
+    const { collect, output, store } = await leave({ "a.txt": "1", "b.txt": "2" });
     const reason = new Error("shut down");
     const abort = new AbortController();
     const save: ArtifactStore["save"] = async (...args) => {
@@ -362,10 +384,57 @@ describe("outputs of which one cannot be saved", () => {
       return saved;
     };
     const deleteVersion = store.deleteVersion.bind(store);
-    await expect(collect(noNotes, { store: { save, deleteVersion } }, abort.signal)).rejects.toBe(
-      reason,
+    // With more outputs than are saved at once some have not started.
+    const names = ["c.txt", "d.txt", "e.txt"];
+    for (const name of names) await writeFile(join(output, name), name);
+    await expect(
+      collect(noNotes, { store: { save, deleteVersion } }, abort.signal),
+    ).rejects.toMatchObject({ cause: reason, remainingArtifacts: [] });
+    for (const name of ["a.txt", "b.txt", ...names])
+      expect(await store.versions(scope, name, never)).toEqual([]);
+  });
+
+  /** A store that saves `a.txt` in any case, and never ends with the others by itself. */
+  function slow(store: ArtifactStore, onSaved = (): void => undefined): Collection["store"] {
+    const save: ArtifactStore["save"] = async (of, filename, source, metadata, signal) => {
+      if (filename === "a.txt")
+        return store.save(of, filename, source, metadata, never).finally(onSaved);
+      await systemClock.sleep(600_000, signal);
+      expect.unreachable("nothing has ended the save");
+    };
+    return { save, deleteVersion: store.deleteVersion.bind(store) };
+  }
+
+  test("because the call is given up are named if they remain", async () => {
+    const { collect, store, logged } = await leave({ "a.txt": "1", "b.txt": "2" });
+    const [reason, abort] = [new Error("shut down"), new AbortController()];
+    const deleteVersion = () => Promise.reject(new StoreError("unavailable", "it is away"));
+    const stopping = slow(store, () => abort.abort(reason));
+    await expect(
+      collect(noNotes, { store: { ...stopping, deleteVersion } }, abort.signal),
+    ).rejects.toMatchObject({
+      cause: reason,
+      remainingArtifacts: [{ filename: "a.txt", version: 0 }],
+    });
+    expect(logged[0]).toContain("outputs.not_deleted");
+  });
+
+  test("because the store is too slow end with their time, and are taken back", async () => {
+    const { collect, store } = await leave({ "a.txt": "1", "b.txt": "2", "c.txt": "3" });
+    await expect(collect(noNotes, { store: slow(store), limitMs: 50 })).rejects.toThrow(
+      refused(
+        /^Artifacts could not be saved: it took more than the 50 ms that were left\. No output was kept\.$/,
+      ),
     );
     expect(await store.versions(scope, "a.txt", never)).toEqual([]);
+    const deleteVersion = () => Promise.reject(new StoreError("unavailable", "it is away"));
+    const stuck = { ...slow(store), deleteVersion };
+    await expect(collect(noNotes, { store: stuck, limitMs: 50 })).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /50 ms that were left\. These .*: "a.txt" version 0\.$/,
+      ) as unknown,
+      remainingArtifacts: [{ filename: "a.txt", version: 0 }],
+    });
   });
 
   test("include one whose save fails after it has saved a version", async () => {

@@ -59,6 +59,13 @@ const success = {
   idempotent: true,
 } as const;
 
+/** A broker to which results are too large. */
+function refuseResults({ payload }: OutboundMessage): Promise<PublishOutcome> {
+  return Buffer.from(payload).includes('"result"')
+    ? Promise.reject(new BrokerError("too large", { transient: false }))
+    : Promise.resolve("confirmed");
+}
+
 function cancelled(started: boolean, idempotent: boolean): InvocationOutcome {
   return { kind: "cancelled", reason: "shutdown", started, idempotent, executionTimeMs: 1 };
 }
@@ -217,6 +224,21 @@ describe("a call that the worker gives up is answered and then accepted", () => 
     });
     expect(told.slice(1)).toEqual(["accepted"]);
     expect(settlement).toBe("accepted");
+  });
+
+  test("with the outputs that could not be deleted", async () => {
+    const remainingArtifacts = [{ filename: "a.csv", version: 3 }];
+    const outcome = { ...cancelled(true, false), remainingArtifacts };
+    const { told } = await handle({ outcome });
+    expect(answerOf(told[0])).toMatchObject({
+      error: {
+        code: "SANDBOX_FAILED",
+        message: expect.stringMatching(
+          /forbids to run the call again\. These outputs could not be deleted: "a.csv" version 3$/,
+        ) as unknown,
+        data: { remaining_artifacts: remainingArtifacts },
+      },
+    });
   });
 
   test.for([
@@ -438,15 +460,18 @@ describe("a call that is delivered again", () => {
   });
 
   test("gets again what went out in the place of an answer that the broker never takes", async () => {
-    const refused = new BrokerError("too large", { transient: false });
-    const publish = ({ payload }: OutboundMessage): Promise<PublishOutcome> =>
-      Buffer.from(payload).includes("said")
-        ? Promise.reject(refused)
-        : Promise.resolve("confirmed");
-    const { deliver, told, runs } = newHandler({ publish });
+    const artifact = { mimeType: "text/csv", sizeBytes: 1, description: undefined };
+    const createdArtifacts = [{ filename: "a.csv", version: 3, ...artifact }];
+    const outcome = { ...success, createdArtifacts };
+    const { deliver, told, runs } = newHandler({ publish: refuseResults, outcome });
     await deliver();
     await deliver({});
-    expect(answerOf(told[0])).toMatchObject({ error: { code: "RESOURCE_EXHAUSTED" } });
+    expect(answerOf(told[0])).toMatchObject({
+      error: {
+        code: "RESOURCE_EXHAUSTED",
+        data: { remaining_artifacts: [{ filename: "a.csv", version: 3 }] },
+      },
+    });
     expect(told).toEqual([told[0], "accepted", told[0], "accepted"]);
     expect(runs).toHaveLength(1);
   });
@@ -667,6 +692,33 @@ describe("the audit log has one end of a delivery", () => {
     ["that is poison", { maxDeliveries: 6 }, last, "POISONED"],
     ["that is requeued", { outcome: cancelled(true, true) }, {}, "requeued"],
     ["that is stopped for good", { outcome: cancelled(true, false) }, {}, "SANDBOX_FAILED"],
+    [
+      "whose answer the broker does not take for now",
+      { publish: () => Promise.reject(new BrokerError("too much waits", { transient: true })) },
+      {},
+      "unanswered",
+    ],
+    [
+      "whose answer the broker never takes, nor a shorter one",
+      { publish: () => Promise.reject(new BrokerError("too large", { transient: false })) },
+      {},
+      "unanswered",
+    ],
+    [
+      "whose answer the broker never takes, but a shorter one",
+      { publish: refuseResults },
+      {},
+      "RESOURCE_EXHAUSTED",
+    ],
+    [
+      "whose broker is gone",
+      {
+        publish: () => Promise.reject(new BrokerError("closed", { transient: true })),
+        closed: Promise.resolve({ reason: "closed" } as unknown as SessionEnd),
+      },
+      {},
+      "unanswered",
+    ],
   ] as const)("%s", async ([, changes, delivery, outcome]) => {
     const { audited } = await handle(changes, delivery);
     expect(audited).toEqual([outcome]);

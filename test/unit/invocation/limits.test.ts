@@ -3,7 +3,7 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { callTimes, remainingLimitMs } from "../../../worker/invocation/limits.ts";
+import { callTimes, remainingLimitMs, savingLimitMs } from "../../../worker/invocation/limits.ts";
 
 const sentAtMs = 1_000_000;
 
@@ -101,5 +101,19 @@ describe("what is left of the limit", () => {
   test("is nothing for a call whose agent will not hear the answer", () => {
     expect(leftAfter(35)).toBe(0);
     expect(leftAfter(100)).toBeLessThan(0);
+  });
+});
+
+describe("the time for saving outputs", () => {
+  const call = { limitMs: 30_000, deadlineMs: 100_000 };
+
+  test("ends five seconds before the agent stops waiting, whatever the tool's limit is", () => {
+    expect(savingLimitMs(call, 20_000)).toBe(75_000);
+    expect(savingLimitMs(call, 89_999)).toBe(5_001);
+  });
+
+  test("is five seconds for a tool that ended later", () => {
+    expect(savingLimitMs(call, 95_000)).toBe(5_000);
+    expect(savingLimitMs(call, 200_000)).toBe(5_000);
   });
 });

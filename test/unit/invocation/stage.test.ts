@@ -21,6 +21,7 @@ import type {
   PreloadedArtifact,
 } from "../../../worker/protocol/invocation.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { ownFileSystem } from "../../support/sandboxes/own-file-system.ts";
 import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
 const never = new AbortController().signal;
@@ -322,9 +323,67 @@ describe("an artifact that cannot be loaded", () => {
     await expect(stageArtifacts(call, workDir, origin, never)).rejects.toMatchObject({
       code: "RESOURCE_EXHAUSTED",
       message:
-        'Insufficient disk space for artifact "data.csv" of 100 bytes: with it the inputs have 100 bytes together, 99 are free',
+        'Insufficient disk space for artifact "data.csv": it has 100 bytes, and with it the inputs have 100 bytes together, 99 are free',
     });
     expect(body.destroyed).toBe(true);
+  });
+
+  test("because the disk fills up meanwhile is refused as what may run later", async () => {
+    await using store = createMemoryStore();
+    await save(store, "data.csv", "x".repeat(1024 ** 2));
+    await using workDir = await newWorkDir(await ownFileSystem("512k"));
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const staging = stageArtifacts(call, workDir, originOf(store), never);
+    await expect(staging).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: 'Insufficient disk space for artifact "data.csv": the disk is full',
+    });
+  });
+
+  test("because a quota is used up is refused likewise", async () => {
+    await using store = createMemoryStore();
+    const cause = Object.assign(new Error("EDQUOT /srv/work"), { code: "EDQUOT" });
+    const workDir = { writeInput: () => Promise.reject(cause) } as Partial<WorkDir> as WorkDir;
+    const call = invocation({ preloaded: { note: preloaded("n.txt") } });
+    const staging = stageArtifacts(call, workDir, originOf(store), never);
+    await expect(staging).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: 'Insufficient disk space for artifact "n.txt": the disk is full',
+      cause,
+    });
+  });
+
+  test("because of the facts that its store knows before is refused without its content", async () => {
+    const open: ArtifactOrigin["store"]["open"] = (_scope, _reference, _signal, accept) => {
+      accept?.({ version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } });
+      return expect.unreachable("the content moves");
+    };
+    await using workDir = await newWorkDir();
+    const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
+    const limits = { maxBytes: Infinity, callMaxBytes: 99 };
+    const origin = originOf({ open: async (...args) => open(...args) }, { limits });
+    const error = await refusal(stageArtifacts(call, workDir, origin, never));
+    expect(error.message).toContain("at most 99 are allowed");
+  });
+
+  test("counts once, with the size of the version that was opened in the end", async () => {
+    const facts = { version: 0, etag: "1", metadata: { mimeType: "x" } };
+    const open: ArtifactOrigin["store"]["open"] = (_scope, { filename }, _signal, accept) => {
+      accept?.({ ...facts, sizeBytes: 40 });
+      const body = Readable.from([Buffer.alloc(filename === "grown" ? 60 : 40)]);
+      return Promise.resolve({ ...facts, sizeBytes: filename === "grown" ? 60 : 40, body });
+    };
+    const references = {
+      a: { filename: "same", version: 0 },
+      b: { filename: "grown", version: undefined },
+    };
+    const stage = async (diskBytes: number) => {
+      await using workDir = await newWorkDir();
+      const origin = originOf({ open: async (...args) => open(...args) }, { diskBytes });
+      return await stageArtifacts(invocation({ references }), workDir, origin, never);
+    };
+    await stage(100);
+    await expect(stage(99)).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
   });
 
   test("because all inputs together would fill the disk is refused, also while others load", async () => {

@@ -10,7 +10,7 @@
  * A link keeps an entry that is in use. Sandboxes mount the entry by the link's path: others can
  * pass the directory, and cannot guess the name.
  */
-import { chmod, link, lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
+import { chmod, link, lstat, mkdir, readdir, rename, rm, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { newId } from "../../support/ids.ts";
 import { isInUse, openLivenessSocket } from "../../support/files/liveness.ts";
@@ -97,6 +97,12 @@ export class CacheDirectory implements AsyncDisposable {
     for (const name of await namesIn(this.#shardOf(key)))
       if (name.startsWith(`${key}.`) && name !== except)
         await unlessAbsent(() => unlink(this.#pathOf(name)));
+  }
+
+  /** Bytes that this process may still write to the file system. */
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#base);
+    return bavail * bsize;
   }
 
   async files(): Promise<CacheFiles> {

@@ -2,13 +2,15 @@
  * Entries of a cache: filled, verified, opened.
  */
 import { type FileHandle, open, unlink } from "node:fs/promises";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32 } from "node:zlib";
 import { LRUCache } from "lru-cache";
+import { isDiskFull } from "../failures.ts";
 import type { OpenedArtifact } from "../store.ts";
 import { CacheDirectory, unlessAbsent } from "./directory.ts";
 import { type Entry, crcOf, entryName } from "./entry.ts";
-import { CacheSpace } from "./space.ts";
+import { type CacheBounds, CacheSpace } from "./space.ts";
 
 /** Entries that this process remembers as verified; it verifies others again. */
 const maxVerified = 10_000;
@@ -34,14 +36,14 @@ export class Entries implements AsyncDisposable {
   readonly #space: CacheSpace;
   readonly #verified = new LRUCache<string, Verified>({ max: maxVerified });
 
-  private constructor(directory: CacheDirectory, maxBytes: number) {
+  private constructor(directory: CacheDirectory, bounds: CacheBounds) {
     this.#directory = directory;
-    this.#space = new CacheSpace(directory, maxBytes);
+    this.#space = new CacheSpace(directory, bounds);
   }
 
   /** Rejects with the system's error. */
-  static async open(directory: string, maxBytes: number): Promise<Entries> {
-    return new Entries(await CacheDirectory.open(directory), maxBytes);
+  static async open(directory: string, bounds: CacheBounds): Promise<Entries> {
+    return new Entries(await CacheDirectory.open(directory), bounds);
   }
 
   /** Opens an entry that this process has filled or verified; undefined without one. */
@@ -80,18 +82,47 @@ export class Entries implements AsyncDisposable {
   }
 
   /**
-   * Fills an entry with content, which it uses up. False when the content has another size, or the
-   * cache has no room. Rejects with the content's error, the system's, or the signal's reason.
+   * Fills an entry with the content that `openContent` returns, if any, and uses it up. No entry
+   * comes of content of another size, of a cache without room, which opens no content, and of a
+   * full disk, where old entries go. Rejects with the content's error, the system's, or the
+   * signal's reason.
    */
   async fill(
     entry: Entry,
-    { body }: Pick<OpenedArtifact, "body">,
+    openContent: () => Promise<Readable | undefined>,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<void> {
+    // Room first: without it the content would be opened twice for one reading.
+    using room = await this.#space.reserve(entry.sizeBytes);
+    if (room === undefined) return;
+    const body = await openContent();
+    if (body === undefined) return;
+    try {
+      await this.#write(entry, body, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isDiskFull(error) && (await this.#space.freeDisk(entry.sizeBytes))) return;
+      throw error;
+    }
+  }
+
+  /** Removes entries until the file system has the free bytes that the cache leaves. */
+  async freeDisk(): Promise<void> {
+    await this.#space.freeDisk();
+  }
+
+  /** Removes the entries of a key. */
+  async drop(key: string): Promise<void> {
+    await this.#directory.drop(key);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#directory[Symbol.asyncDispose]();
+  }
+
+  async #write(entry: Entry, body: Readable, signal: AbortSignal): Promise<void> {
     const path = this.#directory.newPath();
     try {
-      using room = await this.#space.reserve(entry.sizeBytes);
-      if (room === undefined) return false;
       let [crc, bytes] = [0, 0];
       const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
         for await (const chunk of chunks) {
@@ -102,25 +133,15 @@ export class Entries implements AsyncDisposable {
       };
       const file = await open(path, "wx", 0o600);
       await pipeline(body, counted, file.createWriteStream(), { signal });
-      if (bytes !== entry.sizeBytes) return false;
+      if (bytes !== entry.sizeBytes) return;
       const name = entryName(entry, crc);
       // Without fsync(2): what a crash of the machine damages is found by its checksum.
       await this.#directory.add(path, name, entry);
       this.#remember(entry, name);
-      return true;
     } finally {
       body.destroy();
       await unlessAbsent(() => unlink(path));
     }
-  }
-
-  /** Removes the entries of a key. */
-  async drop(key: string): Promise<void> {
-    await this.#directory.drop(key);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#directory[Symbol.asyncDispose]();
   }
 
   #remember(entry: Entry, name: string): void {

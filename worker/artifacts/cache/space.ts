@@ -1,5 +1,5 @@
 /**
- * Keeps a cache within its bound: removes the entries that were used least recently.
+ * Keeps a cache within its bounds: removes the entries that were used least recently.
  */
 import { unlink } from "node:fs/promises";
 import { type CacheDirectory, type CacheFile, unlessAbsent } from "./directory.ts";
@@ -13,10 +13,17 @@ const keptPart = 0.9;
 /** What this process adds, of the bound, until it looks at what others have added. */
 const unseenPart = 1 / 8;
 
-/** The space of one cache. Each process that shares it keeps the same bound. */
+/** Bounds of a cache. */
+export interface CacheBounds {
+  readonly maxBytes: number;
+  /** Bytes that the cache leaves free on its file system. */
+  readonly minFreeBytes: number;
+}
+
+/** The space of one cache. Each process that shares it keeps the same bounds. */
 export class CacheSpace {
-  readonly #directory: Pick<CacheDirectory, "files">;
-  readonly #maxBytes: number;
+  readonly #directory: Pick<CacheDirectory, "files" | "freeBytes">;
+  readonly #bounds: CacheBounds;
   /** Bytes of files that this process is filling. */
   #pendingBytes = 0;
   /** Bytes, and files, that may be added until the next scan. */
@@ -24,50 +31,97 @@ export class CacheSpace {
   #spareEntries = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(directory: Pick<CacheDirectory, "files">, maxBytes: number) {
+  constructor(directory: Pick<CacheDirectory, "files" | "freeBytes">, bounds: CacheBounds) {
     this.#directory = directory;
-    this.#maxBytes = maxBytes;
+    this.#bounds = bounds;
   }
 
   /**
    * Makes room for a file, until it is complete or given up: then the caller disposes it. Undefined
-   * when what is in use leaves none.
+   * when what is in use, or what others have on the disk, leaves none; then no entry is removed.
    */
-  async reserve(bytes: number): Promise<Disposable | undefined> {
-    // One after the other: each sees what was reserved before.
-    const reserved = this.#last.then(() => this.#reserve(bytes));
-    this.#last = reserved.catch(() => undefined);
-    return reserved;
+  reserve(bytes: number): Promise<Disposable | undefined> {
+    return this.#inTurn(async () => {
+      const missingBytes = await this.#missingBytes(bytes);
+      const isWithin = bytes <= this.#spareBytes && this.#spareEntries > 0 && missingBytes <= 0;
+      if (!isWithin && !(await this.#makeRoom(bytes, missingBytes))) return undefined;
+      this.#spareBytes -= bytes;
+      this.#spareEntries--;
+      this.#pendingBytes += bytes;
+      return { [Symbol.dispose]: () => void (this.#pendingBytes -= bytes) };
+    });
   }
 
-  async #reserve(bytes: number): Promise<Disposable | undefined> {
-    if (bytes > this.#spareBytes || this.#spareEntries <= 0) await this.#evict(bytes);
-    if (bytes > this.#spareBytes) return undefined;
-    this.#spareBytes -= bytes;
-    this.#spareEntries--;
-    this.#pendingBytes += bytes;
-    return { [Symbol.dispose]: () => void (this.#pendingBytes -= bytes) };
+  /**
+   * Removes entries until the file system has its free bytes again, and at least `leastBytes`.
+   * False when there are too few; then all that are not in use are gone.
+   */
+  freeDisk(leastBytes = 0): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const wantedBytes = Math.max(leastBytes, await this.#missingBytes(0));
+      if (wantedBytes <= 0) return true;
+      const { entries } = await this.#directory.files();
+      return (await evict(unusedOf(entries), wantedBytes, 0)).bytes >= wantedBytes;
+    });
   }
 
-  async #evict(neededBytes: number): Promise<void> {
+  /** One after the other: each sees what was reserved before. */
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const acted = this.#last.then(act);
+    this.#last = acted.catch(() => undefined);
+    return acted;
+  }
+
+  /** Bytes that the file system lacks for a new file. What is partly filled counts twice. */
+  async #missingBytes(bytes: number): Promise<number> {
+    const neededBytes = this.#bounds.minFreeBytes + this.#pendingBytes + bytes;
+    return neededBytes - (await this.#directory.freeBytes());
+  }
+
+  async #makeRoom(bytes: number, missingBytes: number): Promise<boolean> {
+    const { maxBytes } = this.#bounds;
     const { entries, others } = await this.#directory.files();
-    let totalBytes = sum(entries) + sum(others) + this.#pendingBytes;
-    let count = entries.length;
-    if (totalBytes + neededBytes > this.#maxBytes || count >= maxEntries) {
-      const unused = entries.filter(({ isInUse }) => !isInUse);
-      const oldestFirst = unused.toSorted((a, b) => a.usedMs - b.usedMs);
-      for (const { path, sizeBytes } of oldestFirst) {
-        const isEnough = totalBytes + neededBytes <= this.#maxBytes * keptPart;
-        if (isEnough && count <= maxEntries * keptPart) break;
-        await unlessAbsent(() => unlink(path));
-        totalBytes -= sizeBytes;
-        count--;
-      }
+    const totalBytes = sum(entries) + sum(others) + this.#pendingBytes;
+    const excessBytes = Math.max(totalBytes + bytes - maxBytes, missingBytes);
+    let evicted: Evicted = { bytes: 0, files: 0 };
+    if (excessBytes > 0 || entries.length >= maxEntries) {
+      const unused = unusedOf(entries);
+      const usedFiles = entries.length - unused.length;
+      if (sum(unused) < excessBytes || usedFiles >= maxEntries) return false;
+      const leastBytes = excessBytes + maxBytes * (1 - keptPart);
+      evicted = await evict(unused, leastBytes, entries.length - maxEntries * keptPart);
     }
-    const freeBytes = this.#maxBytes - totalBytes;
-    this.#spareBytes = Math.min(freeBytes, Math.max(neededBytes, this.#maxBytes * unseenPart));
-    this.#spareEntries = Math.ceil((maxEntries - count) * unseenPart);
+    const freeBytes = maxBytes - totalBytes + evicted.bytes;
+    this.#spareBytes = Math.min(freeBytes, Math.max(bytes, maxBytes * unseenPart));
+    this.#spareEntries = Math.ceil((maxEntries - entries.length + evicted.files) * unseenPart);
+    return true;
   }
+}
+
+interface Evicted {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** Removes the oldest until so many bytes and files are gone, or all are. */
+async function evict(
+  unused: readonly CacheFile[],
+  leastBytes: number,
+  leastFiles: number,
+): Promise<Evicted> {
+  let [bytes, files] = [0, 0];
+  for (const { path, sizeBytes } of unused.toSorted((a, b) => a.usedMs - b.usedMs)) {
+    if (bytes >= leastBytes && files >= leastFiles) break;
+    await unlessAbsent(() => unlink(path));
+    bytes += sizeBytes;
+    files++;
+  }
+  return { bytes, files };
+}
+
+/** The removal of the others would free nothing. */
+function unusedOf(entries: readonly CacheFile[]): readonly CacheFile[] {
+  return entries.filter(({ isInUse }) => !isInUse);
 }
 
 function sum(files: readonly CacheFile[]): number {

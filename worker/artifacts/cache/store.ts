@@ -4,6 +4,7 @@
  * Each reading asks the store for the version's facts first, so that deletions, permissions and
  * replaced content have the same effect as without a cache.
  */
+import type { Readable } from "node:stream";
 import type { ArtifactReference } from "../../protocol/invocation.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
@@ -11,6 +12,7 @@ import type { MarkStore } from "../marks.ts";
 import { artifactKey } from "../scope.ts";
 import { StoreError } from "../store.ts";
 import type {
+  AcceptFacts,
   ArtifactFacts,
   ArtifactMetadata,
   ArtifactScope,
@@ -22,20 +24,18 @@ import type {
 } from "../store.ts";
 import { Entries } from "./entries.ts";
 import { type Entry, entryKey, etagDigest } from "./entry.ts";
+import type { CacheBounds } from "./space.ts";
 import { SharedWork } from "./shared-work.ts";
 
 /** The largest artifact that is kept, as a part of the cache. */
-export const largestPart = 1 / 4;
+const largestPart = 1 / 4;
 
 /** Milliseconds without the cache after a failure of it. */
 const pauseMs = 60_000;
 
 /** Where a cache is, and what it may hold. */
-export interface CacheConfig {
+export interface CacheConfig extends CacheBounds {
   readonly directory: string;
-  readonly maxBytes: number;
-  /** Bytes of an artifact that calls may have; a larger one is not transferred. */
-  readonly maxArtifactBytes?: number;
 }
 
 /** A store behind a cache. */
@@ -79,8 +79,10 @@ class CachedStore implements ArtifactStore {
     scope: ArtifactScope,
     reference: ArtifactReference,
     signal: AbortSignal,
+    accept?: AcceptFacts,
   ): Promise<OpenedArtifact> {
     const facts = await this.#store.stat(scope, reference, signal);
+    accept?.(facts);
     const cached = await this.#openCached(scope, reference.filename, facts, signal);
     return cached ?? this.#store.open(scope, reference, signal);
   }
@@ -113,7 +115,6 @@ class CachedStore implements ArtifactStore {
     if (isDeleted)
       await this.#unlessTroubled(async (entries) => {
         await entries.drop(this.#keyOf(scope, filename, saved.version));
-        return undefined;
       }, signal);
     return isDeleted;
   }
@@ -130,10 +131,10 @@ class CachedStore implements ArtifactStore {
     return this.#store.versions(scope, filename, signal);
   }
 
+  /** Also gives disk back that others have used up meanwhile: calls may be refused for it. */
   async check(signal: AbortSignal): Promise<readonly string[]> {
-    const limits = await this.#store.check(signal);
-    await this.#unlessTroubled(() => Promise.resolve(undefined), signal);
-    return limits;
+    await this.#unlessTroubled((entries) => entries.freeDisk(), signal);
+    return this.#store.check(signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -150,8 +151,7 @@ class CachedStore implements ArtifactStore {
     signal: AbortSignal,
   ): Promise<OpenedArtifact | undefined> {
     const { version, etag, sizeBytes } = facts;
-    const { maxBytes, maxArtifactBytes = Infinity } = this.#parts.config;
-    if (sizeBytes > Math.min(maxBytes * largestPart, maxArtifactBytes)) return undefined;
+    if (sizeBytes > this.#parts.config.maxBytes * largestPart) return undefined;
     const key = this.#keyOf(scope, filename, version);
     const entry = { key, etag: etagDigest(etag), sizeBytes };
     return this.#unlessTroubled(async (entries) => {
@@ -178,14 +178,18 @@ class CachedStore implements ArtifactStore {
     if (found === "verified") return;
     if (found === "damaged")
       logEvent(this.#parts.log, "artifacts.cache_damaged", { sizeBytes: entry.sizeBytes });
-    const opened = await this.#store.open(scope, reference, signal);
-    if (etagDigest(opened.etag) === entry.etag) await entries.fill(entry, opened, signal);
-    else opened.body.destroy();
+    const openContent = async (): Promise<Readable | undefined> => {
+      const { etag, body } = await this.#store.open(scope, reference, signal);
+      if (etagDigest(etag) === entry.etag) return body;
+      body.destroy();
+      return undefined;
+    };
+    await entries.fill(entry, openContent, signal);
   }
 
   /** Undefined after a failure of the cache, and for some time after it. */
   async #unlessTroubled<T>(
-    act: (entries: Entries) => Promise<T | undefined>,
+    act: (entries: Entries) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
     const { clock, log } = this.#parts;
@@ -204,8 +208,8 @@ class CachedStore implements ArtifactStore {
   }
 
   #open(): Promise<Entries> {
-    const { directory, maxBytes } = this.#parts.config;
-    this.#entries ??= Entries.open(directory, maxBytes).catch((error: unknown) => {
+    const { directory, ...bounds } = this.#parts.config;
+    this.#entries ??= Entries.open(directory, bounds).catch((error: unknown) => {
       this.#entries = undefined;
       throw error;
     });

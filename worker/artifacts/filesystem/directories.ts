@@ -1,7 +1,7 @@
 /**
  * Directories of a key: their names, and a walk that follows no link.
  */
-import { constants, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import {
   chmod,
   chown,
@@ -14,7 +14,7 @@ import {
   stat,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { O_PATH } from "../../support/open-flags.ts";
+import { enterDirectory } from "../../support/files/below.ts";
 import { errorCode } from "../failures.ts";
 import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import { StoreError } from "../store.ts";
@@ -22,8 +22,6 @@ import { StoreError } from "../store.ts";
 /** Group-writable, as far as the umask allows; see `share` for a shared base. */
 export const directoryMode = 0o775;
 
-/** Needs no permission to read the directory. */
-const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const groupWrites = 0o020;
 /** Mode bits that a directory has from its base: permissions, setgid, sticky. */
 const sharedBits = 0o3777;
@@ -107,7 +105,7 @@ export async function ensureDirectory(base: Base, levels: readonly string[]): Pr
 /** Rejects with ENOENT when another process has just deleted the artifact's only version. */
 async function openLevel(path: string, level: string): Promise<FileHandle> {
   try {
-    return await open(path, enter);
+    return await open(path, enterDirectory);
   } catch (error) {
     if (errorCode(error) !== "ENOTDIR") throw error;
     throw new StoreError("unavailable", `"${level}" is not a directory in the artifact store.`, {

@@ -126,14 +126,14 @@ class FilesystemStore implements ArtifactStore {
   async deleteVersion(
     scope: ArtifactScope,
     filename: string,
-    { version, etag }: SavedArtifact,
+    { version, saveId }: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     return guarded(`${artifactTitle(key, version)} could not be deleted`, signal, async () => {
       const directory = await findDirectory(this.#base, directoryLevels(key));
       if (directory === undefined) return false;
-      const isDeleted = await removeVersion(directory, version, etag);
+      const isDeleted = await removeVersion(directory, version, saveId);
       if (!isDeleted) return false;
       await syncDirectory(directory);
       await removeEmptyDirectory(directory);
@@ -212,8 +212,8 @@ class FilesystemStore implements ArtifactStore {
     });
     const { content: contentPath, meta: metaPath } = staged.paths;
     signal.throwIfAborted();
-    const etag = await etagOf(contentPath);
-    if (etag === undefined) return undefined;
+    const saveId = await etagOf(contentPath);
+    if (saveId === undefined) return undefined;
     try {
       const directory = await ensureDirectory(base, directoryLevels(key));
       const version = await claimVersion(
@@ -223,7 +223,7 @@ class FilesystemStore implements ArtifactStore {
         key,
       );
       if (version === undefined) return undefined;
-      const saved = { version, sizeBytes: source.sizeBytes, etag };
+      const saved = { version, sizeBytes: source.sizeBytes, saveId };
       await keepVersion(directory, saved);
       return saved;
     } catch (error) {
@@ -265,12 +265,12 @@ async function requireLinks(probe: StagedFile, linked: StagedFile): Promise<void
 }
 
 /** Waits until a new version survives a crash, or removes it. */
-async function keepVersion(directory: string, { version, etag }: SavedArtifact): Promise<void> {
+async function keepVersion(directory: string, { version, saveId }: SavedArtifact): Promise<void> {
   try {
     await syncDirectory(directory);
   } catch (error) {
     // A failing disk may refuse the removal, too; the first error has the cause.
-    await removeVersion(directory, version, etag).catch(() => false);
+    await removeVersion(directory, version, saveId).catch(() => false);
     await removeEmptyDirectory(directory).catch(() => undefined);
     throw error;
   }

@@ -13,8 +13,8 @@ export interface NewObject {
   readonly name: string;
   readonly contentType: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Generation of the object that it replaces, 0 for none. Status 412 for another one. */
-  readonly replaces: string;
+  /** Generation of the object that it replaces, 0 for none: status 412 for another one. */
+  readonly replaces: string | undefined;
 }
 
 /** A page of a listing. */
@@ -114,9 +114,13 @@ export class GcsBucket {
   }
 
   /** Removes an object, where told only that generation of it. */
-  async delete(name: string, signal: AbortSignal, generation?: string): Promise<void> {
+  async delete(
+    name: string,
+    signal: AbortSignal,
+    generation?: string,
+  ): Promise<GcsResponse<unknown>> {
     const query = generation === undefined ? {} : { ifGenerationMatch: generation };
-    await this.client.request({ method: "DELETE", url: this.#urlOf(name), query }, signal);
+    return this.client.request({ method: "DELETE", url: this.#urlOf(name), query }, signal);
   }
 
   #download(
@@ -143,7 +147,8 @@ export class GcsBucket {
   #uploadQuery(uploadType: string, { name, replaces }: NewObject): Record<string, string> {
     const { kmsKey } = this.#config;
     return {
-      ...{ uploadType, name, ifGenerationMatch: replaces },
+      ...{ uploadType, name },
+      ...(replaces !== undefined && { ifGenerationMatch: replaces }),
       ...(kmsKey !== undefined && { kmsKeyName: kmsKey }),
     };
   }

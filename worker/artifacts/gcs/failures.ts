@@ -1,7 +1,7 @@
 /**
- * Failures of requests, and their public reasons.
+ * Failures of requests, their public reasons, and what they mean.
  */
-import { guarded } from "../failures.ts";
+import type { ErrorMeaning } from "../objects/bucket.ts";
 import { reasonOfRequest, reasons } from "../objects/reasons.ts";
 
 /** A request that failed. It keeps nothing of what was sent. */
@@ -45,15 +45,6 @@ export function reasonOf(error: unknown): string {
   return reasonOfRequest(error.status, error.code);
 }
 
-/** `guarded`, with these reasons. */
-export function guardedRequest<T>(
-  doing: string,
-  signal: AbortSignal,
-  operation: () => Promise<T>,
-): Promise<T> {
-  return guarded(doing, signal, operation, reasonOf);
-}
-
 /** Undefined where the object is not there. */
 export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -75,12 +66,6 @@ export function isConditionFailed(error: unknown): boolean {
   return error instanceof GcsError && error.status === 412;
 }
 
-/** Whether the server has refused the request, so that nothing came of it. */
-export function isRefused(error: unknown): boolean {
-  const status = error instanceof GcsError ? (error.status ?? 0) : 0;
-  return status >= 400 && status < 500;
-}
-
 /** Whether the same request may succeed in a moment. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof GcsError)) return false;
@@ -89,7 +74,11 @@ export function isTransient(error: unknown): boolean {
   return code === failureCodes.silent || reasonOf(error) === reasons.away;
 }
 
-/** Whether a server has lost an upload that it began, as it has one that was completed. */
-export function isUploadGone(error: unknown): boolean {
-  return error instanceof GcsError && (error.status === 410 || isMissing(error));
+/** What an error says about the object that a request was for. */
+export function meaningOf(error: unknown): ErrorMeaning {
+  const status = error instanceof GcsError ? (error.status ?? 0) : 0;
+  if (isConditionFailed(error)) return "condition failed";
+  // A server has lost an upload that it has started, as it has one that was completed.
+  if (status === 410 || isMissing(error)) return "upload gone";
+  return status >= 400 && status < 500 ? "refused" : "unknown";
 }

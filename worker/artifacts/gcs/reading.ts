@@ -3,7 +3,7 @@
  */
 import type { Readable } from "node:stream";
 import type { FileMetadata } from "@google-cloud/storage";
-import { placeholderType } from "../objects/content-type.ts";
+import { placeholderType } from "../objects/metadata.ts";
 import { readToEnd } from "../objects/reading.ts";
 import { reasons } from "../objects/reasons.ts";
 import { type GcsBucket, generationOf } from "./bucket.ts";

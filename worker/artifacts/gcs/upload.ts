@@ -33,6 +33,7 @@ export interface Upload extends CutContent {
 
 /** Content whose upload may be repeated under another name. */
 export interface Uploader extends Disposable {
+  readonly isInParts: boolean;
   /** Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing. */
   put(object: NewObject): Promise<FileMetadata>;
 }
@@ -42,12 +43,13 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { bucket, source } = upload;
   if (source.sizeBytes > partBytes) {
     const put = (object: NewObject): Promise<FileMetadata> => uploadParts(upload, object, signal);
-    return { put, [Symbol.dispose]: () => undefined };
+    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
   }
   const whole = readWhole(upload, signal);
   // The first request rejects.
   whole.catch(() => undefined);
   return {
+    isInParts: false,
     async put(object) {
       const { content } = await whole;
       const checksum = new Checksum();

@@ -93,7 +93,8 @@ class MemoryStore implements ArtifactStore {
       try {
         const content = await collect(source, key, signal);
         const etag = String(this.#saves++);
-        return { version: this.#append(key, { content, metadata, etag }), sizeBytes, etag };
+        const version = this.#append(key, { content, metadata, etag });
+        return { version, sizeBytes, saveId: etag };
       } catch (error) {
         this.#usedBytes -= charge;
         throw error;
@@ -104,14 +105,14 @@ class MemoryStore implements ArtifactStore {
   async deleteVersion(
     scope: ArtifactScope,
     filename: string,
-    { version, etag }: SavedArtifact,
+    { version, saveId }: SavedArtifact,
     signal: AbortSignal,
   ): Promise<boolean> {
     const key = artifactKey(scope, filename);
     signal.throwIfAborted();
     const stored = this.#stored(key);
     const found = stored[version];
-    if (found?.etag !== etag) return false;
+    if (found?.etag !== saveId) return false;
     stored[version] = undefined;
     while (stored.length > 0 && stored.at(-1) === undefined) stored.pop();
     this.#usedBytes -= found.content.byteLength + versionOverheadBytes;

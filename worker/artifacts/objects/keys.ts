@@ -28,27 +28,3 @@ export function versionIn(key: string, prefix: string): number | undefined {
   const isCanonical = /^\d+$/.test(digits) && String(version) === digits;
   return isCanonical && Number.isSafeInteger(version) ? version : undefined;
 }
-
-/** The versions among keys with this prefix, ascending. Throws what listing them throws. */
-export async function versionsIn(
-  pages: AsyncIterable<{ readonly keys: readonly string[] }>,
-  prefix: string,
-): Promise<number[]> {
-  const versions: number[] = [];
-  // What lies deeper is no version, however much of it there is.
-  for await (const { keys } of pages) {
-    for (const key of keys) {
-      const version = versionIn(key, prefix);
-      if (version !== undefined) versions.push(version);
-    }
-  }
-  return versions.sort((a, b) => a - b);
-}
-
-/** Requests of a listing, of up to 1,000 entries each. */
-export const maxPages = 100;
-
-/** The error of a listing of versions that does not end. */
-export function tooManyVersions(): StoreError {
-  return new StoreError("too-many-versions", "The artifact has too many versions to list them.");
-}

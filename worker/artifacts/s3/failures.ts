@@ -1,7 +1,8 @@
 /**
- * Public reasons of the SDK's errors. They name no bucket, key, endpoint or credential.
+ * What the SDK's errors mean, and their public reasons, which name no bucket, key, endpoint or
+ * credential.
  */
-import { guarded } from "../failures.ts";
+import type { ErrorMeaning } from "../objects/bucket.ts";
 import { reasonOfRequest, reasons } from "../objects/reasons.ts";
 
 /** What is read of an error of the SDK, of Node or of the network. */
@@ -28,16 +29,10 @@ const reasonsByName: ReadonlyMap<unknown, string> = new Map([
 /** Why a request failed, for callers. */
 export function reasonOf(error: unknown): string {
   const { name, code, $metadata } = (error ?? {}) as Failure;
-  return reasonsByName.get(name) ?? reasonOfRequest($metadata?.httpStatusCode, code);
-}
-
-/** `guarded`, with the SDK's reasons. */
-export function guardedRequest<T>(
-  doing: string,
-  signal: AbortSignal,
-  operation: () => Promise<T>,
-): Promise<T> {
-  return guarded(doing, signal, operation, reasonOf);
+  const status = $metadata?.httpStatusCode;
+  // The answer to a HEAD has no name.
+  if (status === 301) return reasons.elsewhere;
+  return reasonsByName.get(name) ?? reasonOfRequest(status, code);
 }
 
 /** Whether the object is not there. A HEAD has no body, so that its error has another name. */
@@ -62,25 +57,15 @@ export function isConditionFailed(error: unknown): boolean {
   return $metadata?.httpStatusCode === 412 || name === "PreconditionFailed";
 }
 
-/** Whether the server has refused the request, so that nothing came of it. */
-export function isRefused(error: unknown): boolean {
-  const status = ((error ?? {}) as Failure).$metadata?.httpStatusCode ?? 0;
-  return status >= 400 && status < 500;
-}
-
-/** Whether the server refuses a header that it does not know. */
-export function isUnsupported(error: unknown): boolean {
-  return ((error ?? {}) as Failure).$metadata?.httpStatusCode === 501;
-}
-
-/** Whether there is no such upload, as after one whose answer was lost. */
-export function isUploadGone(error: unknown): boolean {
-  return ((error ?? {}) as Failure).name === "NoSuchUpload";
-}
-
 const conflicts: ReadonlySet<unknown> = new Set(["ConditionalRequestConflict", "OperationAborted"]);
 
-/** Whether another request for the key was under way, so that the same one may succeed now. */
-export function isConflict(error: unknown): boolean {
-  return conflicts.has(((error ?? {}) as Failure).name);
+/** What an error says about the object that a request was for. */
+export function meaningOf(error: unknown): ErrorMeaning {
+  const { name, $metadata } = (error ?? {}) as Failure;
+  const status = $metadata?.httpStatusCode ?? 0;
+  if (isConditionFailed(error)) return "condition failed";
+  if (conflicts.has(name)) return "conflict";
+  if (name === "NoSuchUpload") return "upload gone";
+  if (status === 501) return "unsupported";
+  return status >= 400 && status < 500 ? "refused" : "unknown";
 }

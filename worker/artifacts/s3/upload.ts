@@ -29,7 +29,7 @@ export const partBuffers = { maxOfContent: 3, max: 16, smallBytes: 64 * 1024 } a
 const abortTimeoutMs = 10_000;
 
 /** What the requests of an upload have in common. */
-export type ObjectFacts = { readonly Bucket: string; readonly Key: string } & Pick<
+export type PutFacts = { readonly Bucket: string; readonly Key: string } & Pick<
   CreateMultipartUploadCommandInput,
   "ContentType" | "Metadata" | "ServerSideEncryption" | "SSEKMSKeyId" | "StorageClass"
 >;
@@ -45,21 +45,23 @@ export interface Upload extends CutContent {
 
 /** Content whose upload may be repeated under another key. */
 export interface Uploader extends Disposable {
+  readonly isInParts: boolean;
   /** Rejects with the SDK's error, of status 412 when the key is taken, and then leaves nothing. */
-  put(facts: ObjectFacts): Promise<void>;
+  put(facts: PutFacts): Promise<void>;
 }
 
 /** Reads what fits into a part once, while the caller finds a key. The caller disposes it. */
 export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { client, source, isConditional } = upload;
   if (source.sizeBytes > minPartBytes) {
-    const put = (facts: ObjectFacts): Promise<void> => uploadParts(upload, facts, signal);
-    return { put, [Symbol.dispose]: () => undefined };
+    const put = (facts: PutFacts): Promise<void> => uploadParts(upload, facts, signal);
+    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
   }
   const whole = readWhole(upload, signal);
   // The first request rejects.
   whole.catch(() => undefined);
   return {
+    isInParts: false,
     async put(facts) {
       const { content } = await whole;
       const put = new PutObjectCommand({
@@ -79,7 +81,7 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   };
 }
 
-async function uploadParts(upload: Upload, facts: ObjectFacts, signal: AbortSignal): Promise<void> {
+async function uploadParts(upload: Upload, facts: PutFacts, signal: AbortSignal): Promise<void> {
   const { client, source, isVerified, isConditional } = upload;
   const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
   const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });

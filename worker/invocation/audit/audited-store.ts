@@ -2,6 +2,7 @@
  * The artifact store of one call, which records each access in the audit log.
  */
 import { type ArtifactStore, NotDeletedError, StoreError } from "../../artifacts/store.ts";
+import { InvocationError } from "../../protocol/errors.ts";
 import { AuditError } from "../../telemetry/audit/audit.ts";
 import type { AuditEventName } from "../../telemetry/audit/event.ts";
 import type { CallAudit } from "./call-audit.ts";
@@ -27,18 +28,21 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
   };
   return {
     deleteVersion,
-    async open(scope, reference, signal) {
+    async open(scope, reference, signal, accept) {
       const { filename, version } = reference;
       const access = new Access(audit, "artifact.read", filename, version);
-      const opened = await access.of(store.open(scope, reference, signal), signal);
+      const opened = await access.of(store.open(scope, reference, signal, accept), signal);
       const { sizeBytes } = opened;
-      // Before any wait: nothing else listens to the body yet.
-      opened.body.once("error", (error) =>
-        access.record({ ...failureOf(error, signal), version: opened.version }),
-      );
+      // Before any wait: nothing else listens to the body yet. Its receiver destroys it with what
+      // keeps the content from the tool; AbortError when the call is stopped.
+      opened.body.on("error", (error) => {
+        const end = error.name === "AbortError" ? cancelled : failureOf(error);
+        access.record({ ...end, version: opened.version });
+      });
       try {
         await access.require({ ...ok, version: opened.version, sizeBytes }, signal);
       } catch (error) {
+        access.record({ ...endOf(error, signal), version: opened.version });
         opened.body.destroy();
         throw error;
       }
@@ -74,6 +78,8 @@ interface AccessEnd {
 
 const ok: AccessEnd = { outcome: "ok" };
 
+const cancelled: AccessEnd = { outcome: "cancelled" };
+
 /** One access to an artifact. */
 class Access {
   readonly #audit: CallAudit;
@@ -102,7 +108,7 @@ class Access {
     try {
       return await result;
     } catch (error) {
-      this.record(failureOf(error, signal));
+      this.record(endOf(error, signal));
       throw error;
     }
   }
@@ -125,8 +131,13 @@ class Access {
   }
 }
 
-function failureOf(error: unknown, signal: AbortSignal): AccessEnd {
-  if (error instanceof StoreError) return { outcome: "ARTIFACT_ERROR", reason: error.reason };
-  if (signal.aborted) return { outcome: "cancelled" };
-  return { outcome: "ARTIFACT_ERROR", reason: "unavailable" };
+/** The signal's reason may be the failure of another access of the call. */
+function endOf(error: unknown, signal: AbortSignal): AccessEnd {
+  return signal.aborted && error === signal.reason ? cancelled : failureOf(error);
+}
+
+function failureOf(error: unknown): AccessEnd {
+  const outcome = "ARTIFACT_ERROR";
+  if (error instanceof StoreError) return { outcome, reason: error.reason };
+  return { outcome, reason: error instanceof InvocationError ? "refused" : "unavailable" };
 }

@@ -15,10 +15,10 @@ import { shortened } from "../../telemetry/audit/line.ts";
 const callDigits = 16;
 
 /**
- * The end of a delivery. `duplicate`: settled without a run, by the answer of another delivery.
- * `rejected`: dropped, since it has no usable reply topic.
+ * The end of a delivery. `duplicate`: settled by the answer of another delivery. `rejected`:
+ * dropped, since it has no usable reply topic. `unanswered`: its answer could not be published.
  */
-export type CallEnd = "ok" | ErrorCode | "requeued" | "duplicate" | "rejected";
+export type CallEnd = "ok" | ErrorCode | "requeued" | "duplicate" | "rejected" | "unanswered";
 
 /** Dependencies of the audit of calls. */
 export interface AuditParts {

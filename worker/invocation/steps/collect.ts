@@ -1,21 +1,15 @@
 /**
  * Saves the files that a tool left in `output/` as artifacts, all or none.
  */
-import { quote } from "../../artifacts/scope.ts";
 import { type ArtifactStore, NotDeletedError, type SavedArtifact } from "../../artifacts/store.ts";
-import { InvocationError } from "../../protocol/errors.ts";
+import { type ArtifactVersion, InvocationError } from "../../protocol/errors.ts";
 import type { CreatedArtifact } from "../../protocol/invocation.ts";
 import type { LeftOutputs, WorkDir } from "../../sandbox/work/work-dir.ts";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
-import {
-  type CheckedOutput,
-  type OutputRules,
-  maxListedNames,
-  refused,
-  unsaved,
-} from "./check-outputs.ts";
+import { type CheckedOutput, type OutputRules, refused, unsaved } from "./check-outputs.ts";
+import { listedVersions, remainingOutputs } from "./remaining.ts";
 import type { Transfers } from "./transfers.ts";
 
 /** Concurrent transfers of one call. The S3 store holds up to 5 MiB for each. */
@@ -29,6 +23,8 @@ export interface Collection extends OutputRules {
   readonly store: Pick<ArtifactStore, "save" | "deleteVersion">;
   readonly transfers: Transfers;
   readonly clock: Pick<Clock, "sleep">;
+  /** Milliseconds for saving; after them the rest is aborted. */
+  readonly limitMs: number;
 }
 
 /**
@@ -61,34 +57,55 @@ export class Outputs implements AsyncDisposable {
 
 /**
  * Saves outputs several at once, all or none. Returns them in order of name. Throws InvocationError
- * `ARTIFACT_ERROR` naming the file and remaining versions, or the signal's reason.
+ * naming the remaining versions: `ARTIFACT_ERROR` with the file or the exceeded limit, or with the
+ * signal's reason as its cause; `INTERNAL_ERROR` for a fault.
  */
 export async function saveOutputs(
   outputs: readonly CheckedOutput[],
   collection: Collection,
   signal: AbortSignal,
 ): Promise<readonly CreatedArtifact[]> {
+  if (outputs.length === 0) return [];
+  const { transfers, limitMs } = collection;
   const saved: SavedOutput[] = [];
+  const over = AbortSignal.timeout(limitMs);
+  const ending = AbortSignal.any([signal, over]);
   try {
-    return await collection.transfers.map(outputs, maxSaving, signal, async (output) => {
+    return await transfers.map(outputs, maxSaving, ending, async (output) => {
+      const { filename } = output;
       // It goes on when another one fails: a cut save could leave an unknown version.
-      const artifact = await save(output, collection, signal).catch((error: unknown) => {
-        if (!(error instanceof NotDeletedError)) throw unsaved(output.filename, error);
-        saved.push({ output, artifact: error.saved });
-        throw unsaved(output.filename, error.cause);
+      const artifact = await save(output, collection, ending).catch((error: unknown) => {
+        if (!(error instanceof NotDeletedError)) throw unsaved(filename, error);
+        saved.push({ filename, artifact: error.saved });
+        throw unsaved(filename, error.cause);
       });
-      saved.push({ output, artifact });
+      saved.push({ filename, artifact });
       const { handle: _handle, ...facts } = output;
       return { ...facts, version: artifact.version };
     });
   } catch (error) {
     const remaining = await rollBack(saved, collection);
-    throw error instanceof InvocationError ? withRemaining(error, remaining) : error;
+    throw withRemaining(failureOf(error, signal, over, limitMs), remaining);
   }
 }
 
+/** Why outputs are not saved, as an answer. */
+function failureOf(
+  error: unknown,
+  signal: AbortSignal,
+  over: AbortSignal,
+  limitMs: number,
+): InvocationError {
+  if (error instanceof InvocationError) return error;
+  if (signal.aborted) return refused("the call was stopped", error);
+  if (over.aborted) return refused(`it took more than the ${limitMs} ms that were left`, error);
+  return new InvocationError("INTERNAL_ERROR", "The worker could not save the outputs", {
+    cause: error,
+  });
+}
+
 interface SavedOutput {
-  readonly output: CheckedOutput;
+  readonly filename: string;
   readonly artifact: SavedArtifact;
 }
 
@@ -112,50 +129,39 @@ function save(
 async function rollBack(
   saved: readonly SavedOutput[],
   { store, scope, clock, log }: Collection,
-): Promise<readonly SavedOutput[]> {
-  const remaining = new Set(saved);
+): Promise<readonly ArtifactVersion[]> {
+  const kept = new Set(saved);
   const failures: unknown[] = [];
   const over = new AbortController();
   const deleting = saved.map(async (each) => {
     try {
-      await store.deleteVersion(scope, each.output.filename, each.artifact, over.signal);
-      remaining.delete(each);
+      await store.deleteVersion(scope, each.filename, each.artifact, over.signal);
+      kept.delete(each);
     } catch (error) {
       failures.push(error);
     }
   });
   await settlesWithin(Promise.all(deleting), rollbackTimeoutMs, clock);
   over.abort(new Error("the outputs of a failed call were not taken back in time"));
-  if (remaining.size > 0) {
-    const [err, count, versions] = [failures[0], remaining.size, listed([...remaining])];
+  const remaining = Array.from(kept, ({ filename, artifact: { version } }) => ({
+    filename,
+    version,
+  }));
+  if (remaining.length > 0) {
+    const [err, count, versions] = [failures[0], remaining.length, listedVersions(remaining)];
     logEvent(log, "outputs.not_deleted", { err, count, versions });
   }
-  return [...remaining];
+  return remaining;
 }
 
 /** The same error, which says which versions of the call exist. */
 function withRemaining(
   { code, message, cause }: InvocationError,
-  remaining: readonly SavedOutput[],
+  remainingArtifacts: readonly ArtifactVersion[],
 ): InvocationError {
-  const more = remaining.length - maxListedNames;
-  const versions = [...listed(remaining), ...(more > 0 ? [`${more} more`] : [])].join(", ");
-  const outcome =
-    remaining.length === 0
-      ? "No output was kept"
-      : `These outputs could not be deleted: ${versions}`;
-  const remainingArtifacts = remaining.map(({ output: { filename }, artifact: { version } }) => ({
-    filename,
-    version,
-  }));
+  const outcome = remainingOutputs(remainingArtifacts);
   return new InvocationError(code, `${message.replace(/\.$/, "")}. ${outcome}.`, {
     cause,
     remainingArtifacts,
   });
-}
-
-function listed(outputs: readonly SavedOutput[]): readonly string[] {
-  return outputs
-    .slice(0, maxListedNames)
-    .map(({ output, artifact }) => `${quote(output.filename)} version ${artifact.version}`);
 }

@@ -21,6 +21,12 @@ export function notLoaded(
   return new InvocationError("ARTIFACT_ERROR", message, { cause });
 }
 
+/** `RESOURCE_EXHAUSTED`: the same call may run later. */
+export function noDisk(filename: string, reason: string, cause?: unknown): InvocationError {
+  const message = `Insufficient disk space for artifact "${filename}": ${reason}`;
+  return new InvocationError("RESOURCE_EXHAUSTED", message, { cause });
+}
+
 /**
  * The artifact's own name, with `user:`, where safe and free, so that tools see the name and the
  * extension that they expect.

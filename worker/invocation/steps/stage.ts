@@ -2,15 +2,20 @@
  * Stages a call's input artifacts in its work directory.
  */
 import { Readable } from "node:stream";
-import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
-import { InvocationError } from "../../protocol/errors.ts";
+import { isDiskFull } from "../../artifacts/failures.ts";
+import {
+  type ArtifactFacts,
+  type ArtifactScope,
+  type ArtifactStore,
+  StoreError,
+} from "../../artifacts/store.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
 import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
-import { InputNames, notLoaded } from "./input-names.ts";
+import { InputNames, noDisk, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
 /** Concurrent transfers of one call. */
@@ -54,6 +59,7 @@ export async function stageArtifacts(
     const { content, mimeType, version } = await open(ending);
     await workDir.writeInput(name, content, ending).catch((error: unknown) => {
       ending.throwIfAborted();
+      if (isDiskFull(error)) throw noDisk(filename, "the disk is full", error);
       const isPublic = error instanceof StoreError || error instanceof WrongSizeError;
       const reason = isPublic ? error.message : "its content could not be read";
       throw notLoaded(parameter, filename, reason, error);
@@ -97,15 +103,18 @@ async function openReference(
   signal: AbortSignal,
 ): Promise<OpenedInput> {
   const { filename } = reference;
-  const opened = await store.open(scope, reference, signal).catch((error: unknown) => {
+  const accept = (facts: Pick<ArtifactFacts, "sizeBytes">): void =>
+    budget.take(parameter, filename, facts.sizeBytes);
+  const opened = await store.open(scope, reference, signal, accept).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
     throw notLoaded(parameter, filename, error.message, error);
   });
-  const { body, sizeBytes, version, metadata } = opened;
+  const { body, version, metadata } = opened;
   try {
-    budget.take(parameter, filename, sizeBytes);
+    accept(opened);
   } catch (error) {
-    body.destroy();
+    // The audit log listens, if there is one.
+    body.on("error", () => undefined).destroy(error as Error);
     throw error;
   }
   return { content: opened, mimeType: metadata.mimeType, version };
@@ -114,13 +123,14 @@ async function openReference(
 /** Bytes that the inputs of a call may still have. */
 class InputBudget {
   readonly #origin: Pick<ArtifactOrigin, "limits" | "diskBytes">;
+  readonly #bytesByParameter = new Map<string, number>();
   #takenBytes = 0;
 
   constructor(origin: Pick<ArtifactOrigin, "limits" | "diskBytes">) {
     this.#origin = origin;
   }
 
-  /** Throws InvocationError with both sizes. */
+  /** Takes the bytes of an input, in place of those taken before. Throws InvocationError. */
   take(parameter: string, filename: string, sizeBytes: number): void {
     const { limits, diskBytes } = this.#origin;
     const { maxBytes, callMaxBytes } = limits;
@@ -128,17 +138,16 @@ class InputBudget {
       const reason = `it has ${sizeBytes} bytes, at most ${maxBytes} are allowed`;
       throw notLoaded(parameter, filename, reason);
     }
-    this.#takenBytes += sizeBytes;
+    this.#takenBytes += sizeBytes - (this.#bytesByParameter.get(parameter) ?? 0);
+    this.#bytesByParameter.set(parameter, sizeBytes);
     const together = `the inputs have ${this.#takenBytes} bytes together`;
     if (this.#takenBytes > callMaxBytes) {
       const reason = `with it ${together}, at most ${callMaxBytes} are allowed`;
       throw notLoaded(parameter, filename, reason);
     }
     if (this.#takenBytes > diskBytes) {
-      throw new InvocationError(
-        "RESOURCE_EXHAUSTED",
-        `Insufficient disk space for artifact "${filename}" of ${sizeBytes} bytes: with it ${together}, ${Math.max(0, diskBytes)} are free`,
-      );
+      const free = `${Math.max(0, diskBytes)} are free`;
+      throw noDisk(filename, `it has ${sizeBytes} bytes, and with it ${together}, ${free}`);
     }
   }
 }

@@ -1,5 +1,10 @@
 /**
  * Bounds on artifacts of calls: their sizes, their number, and concurrent transfers.
+ *
+ * Each bound limits what waits for the next: slots limit calls, a call has at most `maxLoading` or
+ * `maxSaving` transfers at a time, and `maxTransfers` of them run. So at most slots times
+ * `maxLoading` transfers wait here, and fewer than `maxTransfers` wait for a kernel copy or for the
+ * buffers of an upload. Those queues have no bound of their own: it would never be reached.
  */
 import { mapConcurrently } from "../../support/concurrent.ts";
 import { Semaphore } from "../../support/semaphore.ts";
@@ -21,7 +26,7 @@ export interface ArtifactLimits {
 
 /** Runs the transfers of all calls. */
 export class Transfers {
-  /** A running call waits with few transfers, so that slots bound the queue. */
+  /** Calls limit the queue. */
   readonly #permits = new Semaphore({ capacity: maxTransfers, maxWaiting: Infinity });
 
   /** Transfers items of one call, at most `maxRunning` at once; see {@link mapConcurrently}. */

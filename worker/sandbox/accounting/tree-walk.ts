@@ -7,14 +7,13 @@ import {
   type Dir,
   chmodSync,
   closeSync,
-  constants,
   fstatSync,
   lstatSync,
   openSync,
   opendirSync,
   readdirSync,
 } from "node:fs";
-import { O_PATH } from "../../support/open-flags.ts";
+import { bytesBelow, enterDirectory } from "../../support/files/below.ts";
 import { throwIfExhausted } from "../proc/files.ts";
 
 /** Nested directories that a walk enters. It keeps a descriptor for each, and one more. */
@@ -23,8 +22,6 @@ export const maxDepth = 32;
 const maxBytesAtOnce = 4096;
 /** Attempts in a row at a directory that a tool closes again and again. */
 const maxAttempts = 16;
-
-const enter = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Gets what a walk finds. */
 export interface TreeVisitor {
@@ -37,7 +34,7 @@ export interface TreeVisitor {
 
 /** Opens the top of a tree, for its owner to close. Throws the system's error. */
 export function openTop(path: string): number {
-  return openSync(path, enter);
+  return openSync(path, enterDirectory);
 }
 
 /**
@@ -59,7 +56,11 @@ export function* walkTree(top: number, visitor: TreeVisitor): Generator<undefine
       } else if (way.length > maxDepth) {
         visitor.miss();
       } else {
-        const directory = asOwner(outer, () => openSync(pathIn(outer, name), enter), visitor);
+        const directory = asOwner(
+          outer,
+          () => openSync(bytesBelow(outer, name), enterDirectory),
+          visitor,
+        );
         if (directory === undefined) continue;
         const inner = { directory, below: [] as string[] };
         way.push(inner);
@@ -78,7 +79,7 @@ export function* walkTree(top: number, visitor: TreeVisitor): Generator<undefine
 function* visit(directory: number, visitor: TreeVisitor): Generator<undefined, string[]> {
   const directories: string[] = [];
   for (const name of yield* namesIn(directory, visitor)) {
-    const path = pathIn(directory, name);
+    const path = bytesBelow(directory, name);
     const stats = asOwner(directory, () => lstatSync(path, noThrow), visitor);
     if (stats !== undefined) visitor.see(stats);
     if (stats?.isDirectory() === true) directories.push(name);
@@ -91,7 +92,7 @@ const noThrow = { bigint: true, throwIfNoEntry: false } as const;
 
 /** Names as a character for each byte: they may be no text. */
 function* namesIn(directory: number, visitor: TreeVisitor): Generator<undefined, string[]> {
-  const path = pathIn(directory, ".");
+  const path = bytesBelow(directory, ".");
   if (fstatSync(directory).size <= maxBytesAtOnce) {
     const all = asOwner(directory, () => readdirSync(path, "latin1"), visitor) ?? [];
     visitor.list(all.length);
@@ -136,9 +137,4 @@ function asOwner<T>(directory: number, act: () => T, visitor: TreeVisitor): T | 
   }
   visitor.miss();
   return undefined;
-}
-
-/** A path that starts at a descriptor, so that nothing on the way can be exchanged. */
-function pathIn(directory: number, name: string): Buffer {
-  return Buffer.from(`/proc/self/fd/${directory}/${name}`, "latin1");
 }

@@ -1,10 +1,9 @@
 /**
  * Closes a tree to the processes that fill it, in spite of their descriptors, before its removal.
  */
-import { constants } from "node:fs";
 import { type FileHandle, open, opendir, rename } from "node:fs/promises";
+import { below, bytesBelow, openDirectory } from "../../support/files/below.ts";
 
-const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Mode of a closed directory. */
 const ownersAlone = 0o700;
 
@@ -19,10 +18,10 @@ export async function closeTree(path: string): Promise<void> {
   const taken = new Set(names);
   let last = 0;
   for (const name of names) {
-    await using directory = await close(below(top, name));
+    await using directory = await close(bytesBelow(top.fd, name));
     for (const inner of await directoriesIn(directory)) {
       while (taken.has(String(last))) last++;
-      await rename(below(directory, inner), below(top, String(last)));
+      await rename(bytesBelow(directory.fd, inner), below(top, String(last)));
       taken.add(String(last));
       names.push(String(last));
     }
@@ -44,12 +43,7 @@ async function close(path: Buffer): Promise<FileHandle> {
 /** Names of directories in latin1, one character per byte: they may be no UTF-8. */
 async function directoriesIn(directory: FileHandle): Promise<string[]> {
   const names: string[] = [];
-  const entries = await opendir(below(directory, ".").toString("latin1"), { encoding: "latin1" });
+  const entries = await opendir(below(directory, "."), { encoding: "latin1" });
   for await (const entry of entries) if (entry.isDirectory()) names.push(entry.name);
   return names;
-}
-
-/** A path from a descriptor, of which no part can be exchanged. See proc_pid_fd(5). */
-function below(directory: FileHandle, name: string): Buffer {
-  return Buffer.from(`/proc/self/fd/${directory.fd}/${name}`, "latin1");
 }

@@ -2,17 +2,15 @@
  * The files in `input/` of one call: streamed, copied, or left for the sandbox to
  * mount.
  */
-import { constants, lstatSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
+import { below, createNew } from "../../support/files/below.ts";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import { writeContent } from "../../support/files/write-content.ts";
 import { type Amount, blockBytes } from "../accounting/disk-usage.ts";
 import { firstPrivateDirectory } from "../path-permissions.ts";
-import { below } from "./untrusted-paths.ts";
-
-const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Mounted inputs of a call; bubblewrap takes a second for several hundred. */
 const maxBound = 100;
@@ -80,7 +78,9 @@ export class Inputs implements Disposable {
       const onBytes = (count: number): void => void (handedBytes += count);
       await writeContent({ body, sizeBytes, onBytes }, file, signal);
     } catch (error) {
-      body.destroy();
+      // Its opener may listen for the failure; without a listener it would end the process.
+      const stopped = (): Error => new DOMException("the copy was stopped", "AbortError");
+      body.on("error", () => undefined).destroy(signal.aborted ? stopped() : (error as Error));
       throw error;
     }
   }

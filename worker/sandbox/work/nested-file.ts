@@ -3,7 +3,7 @@
  */
 import type { Dirent } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
-import { below, isShortage, openDirectory } from "./untrusted-paths.ts";
+import { below, isShortage, openDirectory } from "../../support/files/below.ts";
 
 /** Directories in each other that are searched; each has a descriptor. */
 const maxDepth = 16;

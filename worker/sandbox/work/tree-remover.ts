@@ -1,9 +1,9 @@
 /**
  * Removes hostile trees, at a bounded cost for this process.
  */
-import { constants } from "node:fs";
 import { open, opendir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { below, openDirectory } from "../../support/files/below.ts";
 import { Semaphore } from "../../support/semaphore.ts";
 import { startSubprocess } from "../subprocess.ts";
 import { closeTree } from "./close-tree.ts";
@@ -21,8 +21,6 @@ const processTimeoutMs = 300_000;
 const trustingTimeoutMs = 1_000;
 
 const neverAborted = new AbortController().signal;
-
-const openDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Removes trees, large ones in a bounded number of processes. */
 export class TreeRemover {
@@ -113,14 +111,13 @@ async function removeSmall(
   if (!isDirectory) return true;
   if (levels === 0) return false;
   await using directory = await open(path, openDirectory);
-  const inside = `/proc/self/fd/${directory.fd}`;
   const names: string[] = [];
-  for await (const { name } of await opendir(inside)) {
+  for await (const { name } of await opendir(below(directory, "."))) {
     if (--budget.entries < 0) return false;
     names.push(name);
   }
   for (const name of names)
-    if (!(await removeSmall(`${inside}/${name}`, budget, levels - 1))) return false;
+    if (!(await removeSmall(below(directory, name), budget, levels - 1))) return false;
   await rmdir(path);
   return true;
 }

@@ -5,14 +5,19 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
  * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
-import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
+import {
+  below,
+  createNew,
+  isShortage,
+  openDirectory,
+  readUntrusted,
+} from "../../support/files/below.ts";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
 import { type Nested, findNestedFile } from "./nested-file.ts";
 import { type StatusChannel, StatusPipe } from "./status-channel.ts";
-import { below, isShortage, openDirectory } from "./untrusted-paths.ts";
 
 /** Names inside a work directory. */
 export const workDirNames = {
@@ -22,10 +27,6 @@ export const workDirNames = {
   result: "result.json",
   status: "status.pipe",
 } as const;
-
-/** Follows no link, and does not wait for the writer of a FIFO. */
-const readUntrusted = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Skipped entries of `output/` that end its reading: a tool may create millions. */
 const maxSkipped = 1_000;

@@ -15,8 +15,8 @@ export const leastCopyBytes = 4 * 1024 * 1024;
 /** Bytes that are read at once of a smaller file. */
 const blockBytes = 1024 * 1024;
 
-/** Copies at a time of one copier, and copies that wait for one. */
-const [maxCopies, maxWaiting] = [4, 10_000];
+/** Copies at a time of one copier. */
+const maxCopies = 4;
 
 /** Two open regular files. Their owner closes them. */
 export interface FileCopy {
@@ -29,7 +29,8 @@ export interface FileCopy {
 
 /** Copies a bounded number of files at a time. */
 export class FileCopier {
-  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting });
+  /** Callers limit the queue: a worker has `maxTransfers` at a time. */
+  readonly #permits = new Semaphore({ capacity: maxCopies, maxWaiting: Infinity });
 
   /**
    * Copies a source from its first byte on. False when a stream has to, with an empty target: after

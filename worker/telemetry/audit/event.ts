@@ -8,10 +8,11 @@ export const auditVersion = 1;
 /** What each line is about, in Markdown for docs/audit.md. */
 export const auditEvents = {
   "call.start":
-    "The worker begins a valid call. Without a `call.end` of the same worker after it, the worker was killed.",
-  "call.end": "The end of a delivery: answered, refused, requeued, or settled without a run.",
+    "The worker begins a valid call. Without a `call.end` of the same worker after it, the call is not answered yet, or the worker was killed.",
+  "call.end":
+    "The end of a delivery: its answer was published, it was requeued, or settled without a run.",
   "artifact.read":
-    "An artifact goes to the tool: its version is open, or came with the request. If the content breaks off later, another line says so.",
+    "An artifact goes to the tool: its version is open, or came with the request. If its content does not reach the work directory, another line says so.",
   "artifact.write": "An output of the tool is saved as a new version.",
   "artifact.delete":
     "The worker deletes a version that the same call has saved, since the call fails.",
@@ -49,7 +50,7 @@ export const auditFields = {
   outcome: ["all but `call.start`", "`ok`, or as below."],
   reason: [
     "`artifact.…` with `ARTIFACT_ERROR`",
-    "`not-found`, `invalid-name`, `too-many-versions`, `too-many-names` or `unavailable`.",
+    "`not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed.",
   ],
   started: ["`call.end`", "Whether the tool may have run at this delivery."],
   durationMs: ["`call.end`, and `artifact.…` that took time", "Whole milliseconds."],

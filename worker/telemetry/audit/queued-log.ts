@@ -72,10 +72,15 @@ export class QueuedAuditLog implements AuditLog {
 
   async require(event: AuditEvent, signal: AbortSignal): Promise<void> {
     const { clock, isRequired } = this.#parts;
-    const written = Promise.withResolvers<void>();
     const failed = this.#failure;
+    if (failed !== undefined) {
+      this.#enqueue(event, undefined);
+      signal.throwIfAborted();
+      if (isRequired) throw failed;
+      return;
+    }
+    const written = Promise.withResolvers<void>();
     this.#enqueue(event, written);
-    if (failed !== undefined) written.reject(failed);
     await withTimeout(requiredTimeoutMs, clock, signal, (within) =>
       abortable(written.promise, within),
     ).catch((error: unknown) => {

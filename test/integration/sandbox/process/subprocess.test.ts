@@ -148,7 +148,7 @@ describe("the output of a child", () => {
     expect(over.stderr.droppedBytes).toBe(1);
   });
 
-  test("takes no memory beyond the cap", async () => {
+  test("takes no memory beyond the cap", { tags: "full" }, async () => {
     const before = process.memoryUsage().rss;
     const { stdout } = await run("head -c 300000000 /dev/zero");
     expect(stdout.droppedBytes).toBe(300_000_000 - maxOutputBytes);

@@ -72,6 +72,16 @@ describe("a file in a sub-directory of output/", () => {
     expect(await nested()).toEqual({ path: `${deep}/found.txt`, kind: "file" });
   });
 
+  test("is searched for among 4,000 entries, those of output/ included", async () => {
+    const { output, nested } = await place();
+    await python(output, "for i in range(500): os.symlink('.', f'{i}')");
+    await python(output, "os.mkdir('d')\nfor i in range(3_498): os.symlink('.', f'd/{i}')");
+    expect(await nested()).toBeUndefined();
+    // One would do if the directory comes last.
+    await python(output, "for name in ('x', 'y'): os.symlink('.', f'd/{name}')");
+    expect(await nested()).toMatchObject({ kind: "unsearched" });
+  });
+
   const title = "is given up soon, and reported, in %s";
   const isGivenUp = async ([, program]: readonly [string, string]): Promise<void> => {
     const { output, nested } = await place();

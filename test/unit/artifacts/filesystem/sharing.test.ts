@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -110,7 +111,7 @@ describe("claiming a version", () => {
   test("gives up when every number is taken from under it", async () => {
     const { directory, staged, key } = await placeWithStaged();
     for (let version = 0; version <= 1000; version++) {
-      await writeFile(join(directory, String(version)), "");
+      writeFileSync(join(directory, String(version)), "");
     }
 
     await expect(claimVersion(directory, staged, 0, key)).rejects.toMatchObject({

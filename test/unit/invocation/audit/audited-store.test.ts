@@ -10,10 +10,15 @@ import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/s
 import { NotDeletedError, StoreError } from "../../../../worker/artifacts/store.ts";
 import { type CallStore, auditedStore } from "../../../../worker/invocation/audit/audited-store.ts";
 import { CallAudit } from "../../../../worker/invocation/audit/call-audit.ts";
+import { type ArtifactOrigin, stageArtifacts } from "../../../../worker/invocation/steps/stage.ts";
+import { Transfers } from "../../../../worker/invocation/steps/transfers.ts";
+import { InvocationError } from "../../../../worker/protocol/errors.ts";
+import type { Invocation } from "../../../../worker/protocol/invocation.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
 import { openAuditLog } from "../../../../worker/telemetry/audit/open.ts";
 import { patience } from "../../../support/patience.ts";
 import { ownFileSystem } from "../../../support/sandboxes/own-file-system.ts";
+import { newWorkDir } from "../../../support/sandboxes/work-dir.ts";
 import { auditLinesOf } from "../../../support/workers/audit-lines.ts";
 import { keptLog } from "../../../support/workers/kept-log.ts";
 import {
@@ -65,7 +70,11 @@ describe("while the audit log cannot be written", () => {
     const opened = await audited.open(scope, { filename: "in.csv", version: 0 }, never);
     expect(await text(opened.body)).toBe("content");
     // The refused read has its line once there is room.
-    expect(await lines()).toEqual(["artifact.read in.csv 0 ok", "artifact.read in.csv 0 ok"]);
+    expect(await lines()).toEqual([
+      "artifact.read in.csv 0 ok",
+      "artifact.read in.csv 0 ARTIFACT_ERROR",
+      "artifact.read in.csv 0 ok",
+    ]);
   });
 
   test("an output is not saved, or is deleted again", { tags: "promise-R9" }, async () => {
@@ -101,6 +110,68 @@ test("an output that cannot be deleted again is known to its call", async () => 
   expect(cause).toBeInstanceOf(StoreError);
 });
 
+describe("an input that does not reach its tool", () => {
+  /** Stages two artifacts. */
+  async function stage(changes: Partial<ArtifactOrigin>, prepare?: (input: string) => unknown) {
+    const { store, audited, lines } = await newCall();
+    for (const name of ["a.csv", "b.csv"])
+      await store.save(scope, name, sourceOf("content"), csv, never);
+    const workDir = await newWorkDir();
+    onTestFinished(() => workDir[Symbol.asyncDispose]());
+    await prepare?.(join(workDir.path, "input"));
+    const reference = (filename: string) => [filename, { filename, version: 0 }] as const;
+    const invocation = {
+      preloaded: new Map(),
+      references: new Map(["a.csv", "b.csv"].map(reference)),
+    } as Partial<Invocation> as Invocation;
+    const limits = { maxBytes: 100, callMaxBytes: 100 };
+    const transfers = new Transfers();
+    const origin = { store: audited, scope, limits, diskBytes: 1_000, transfers, ...changes };
+    const staging = stageArtifacts(invocation, workDir, origin, never);
+    await expect(staging).rejects.toThrow(InvocationError);
+    return lines;
+  }
+
+  test("since it cannot be copied has a line that says so", async () => {
+    const lines = await stage({}, (input) => writeFile(join(input, "a.csv"), "in its place"));
+    await vi.waitFor(async () => {
+      expect((await lines()).filter((line) => line.includes("a.csv"))).toEqual([
+        "artifact.read a.csv 0 ok",
+        "artifact.read a.csv 0 ARTIFACT_ERROR",
+      ]);
+    }, patience);
+  });
+
+  test("since it is too large has one, too", async () => {
+    const lines = await stage({ limits: { maxBytes: 6, callMaxBytes: 100 } });
+    await vi.waitFor(async () => {
+      const failures = (await lines()).filter((line) => line.endsWith("ARTIFACT_ERROR"));
+      expect(failures).not.toEqual([]);
+    }, patience);
+  });
+});
+
+test("an access that ends since another one of its call failed is cancelled", async () => {
+  const { audited, lines } = await newCall((store) => ({
+    ...store,
+    open: async (of, reference, signal) => {
+      if (reference.filename === "bad.csv") throw new StoreError("not-found", "gone");
+      await systemClock.sleep(600_000, signal);
+      return store.open(of, reference, signal);
+    },
+  }));
+  const reading = new Transfers().map(["good.csv", "bad.csv"], 2, never, (filename, ending) =>
+    audited.open(scope, { filename, version: 0 }, ending),
+  );
+  await expect(reading).rejects.toThrow("gone");
+  await vi.waitFor(async () => {
+    expect((await lines()).toSorted()).toEqual([
+      "artifact.read bad.csv 0 ARTIFACT_ERROR",
+      "artifact.read good.csv 0 cancelled",
+    ]);
+  }, patience);
+});
+
 describe("an access has another line", () => {
   /** Content that has no end of its own. */
   async function openEndless(signal: AbortSignal) {
@@ -126,10 +197,12 @@ describe("an access has another line", () => {
 
   test("that says so when the call is stopped", async () => {
     const stopping = new AbortController();
-    const { body, opening, lines } = await openEndless(stopping.signal);
-    await opening;
+    const { opening, lines } = await openEndless(stopping.signal);
+    const workDir = await newWorkDir();
+    onTestFinished(() => workDir[Symbol.asyncDispose]());
+    const copying = workDir.writeInput("in.csv", await opening, stopping.signal);
     stopping.abort(new Error("stopped"));
-    body.destroy(new Error("stopped"));
+    await expect(copying).rejects.toThrow();
     await vi.waitFor(async () => {
       expect(await lines()).toEqual([
         "artifact.read in.csv 4 ok",

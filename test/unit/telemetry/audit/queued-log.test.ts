@@ -218,6 +218,23 @@ test("a line that memory cannot hold fails its own call only", async () => {
   await first;
 });
 
+test("lines that are written take no memory: any number of them passes", async () => {
+  const log = keptLog();
+  let bytes = 0;
+  const sink = {
+    append: (appended: Buffer) => Promise.resolve(void (bytes += appended.byteLength)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  const parts = { workerId: "w", isRequired: true, clock: systemClock, log };
+  await using audit = new QueuedAuditLog({ ...parts, sink });
+  const long = { ...line("x"), user: "u".repeat(400) };
+  while (bytes <= maxWaitingBytes) {
+    for (let count = 0; count < 1_000; count++) audit.record(long);
+    await audit.require(long, neverAborted);
+  }
+  expect(log.events).toEqual([]);
+});
+
 describe("a reader of a pipe that is slow", () => {
   test("delays lines, and loses none", async () => {
     const path = join(await newDirectory(), "pipe");

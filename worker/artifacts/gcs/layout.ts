@@ -2,6 +2,7 @@
  * Names of objects, as agents write and read them: `{scope}/{user}/{session}/{name}/{version}`, and
  * `{scope}/{user}/user/user:{name}/{version}`. The scope is spelled as it is, with all its slashes.
  */
+import type { ObjectLayout } from "../objects/bucket.ts";
 import { checkedPrefix } from "../objects/keys.ts";
 import {
   type ArtifactKey,
@@ -11,16 +12,14 @@ import {
   userPrefix,
 } from "../scope.ts";
 
-/** All versions of an artifact start with it. Throws StoreError `invalid-name` when it is long. */
-export function prefixOf(key: ArtifactKey): string {
-  return checkedPrefix(`${levelPrefixOf(key)}${key.name}/`);
-}
+/** The layout that agents share. They read no metadata. */
+export const layout: ObjectLayout = { levelPrefixOf, prefixesOf, metadataOf: () => ({}) };
 
 /**
- * The prefixes under which an artifact may be found. Agents do not normalise names here, unlike in
- * other stores, so that the name as given is the second one where it differs.
+ * Agents do not normalise names here, unlike in other stores, so that the name as given is the
+ * second one where it differs.
  */
-export function prefixesOf(key: ArtifactKey, filename: string): readonly string[] {
+function prefixesOf(key: ArtifactKey, filename: string): readonly [string, ...string[]] {
   const isOfUser = filename.startsWith(userPrefix);
   const name = isOfUser ? filename.slice(userPrefix.length) : filename;
   // In another width, `user:` is part of the name for agents.
@@ -29,8 +28,11 @@ export function prefixesOf(key: ArtifactKey, filename: string): readonly string[
   return [prefixOf(key), ...(isOther ? [prefixOf({ ...key, name })] : [])];
 }
 
-/** All artifacts of a session, or of a user, start with it. */
-export function levelPrefixOf({ root, userId, sessionOrUser }: ArtifactLevel): string {
+function prefixOf(key: ArtifactKey): string {
+  return checkedPrefix(`${levelPrefixOf(key)}${key.name}/`);
+}
+
+function levelPrefixOf({ root, userId, sessionOrUser }: ArtifactLevel): string {
   const start = sessionOrUser === userLevel ? userPrefix : "";
   return `${root}/${userId}/${sessionOrUser}/${start}`;
 }

@@ -6,15 +6,15 @@
  * all their number.
  */
 import { buffer } from "node:stream/consumers";
-import { createCachedStore } from "../../../worker/artifacts/cache/store.ts";
-import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
-import { systemClock } from "../../../worker/support/clock.ts";
+import { createCachedStore } from "../../../../worker/artifacts/cache/store.ts";
+import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
+import { systemClock } from "../../../../worker/support/clock.ts";
 
 const [basePath = "", directory = "", maxBytes = "", rounds = ""] = process.argv.slice(2);
 await using store = createCachedStore({
   store: createFilesystemStore({ basePath }),
   identity: ["shared"],
-  config: { directory, maxBytes: Number(maxBytes) },
+  config: { directory, maxBytes: Number(maxBytes), minFreeBytes: 0 },
   clock: systemClock,
   log: { warn: (facts) => void process.stderr.write(`${JSON.stringify(facts)}\n`) },
 });

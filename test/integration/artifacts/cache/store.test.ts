@@ -16,7 +16,7 @@ import {
 import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
+import type { ArtifactScope, ArtifactStore } from "../../../../worker/artifacts/store.ts";
 import {
   expectRefusal,
   never,
@@ -24,11 +24,11 @@ import {
   saveText,
   sourceOf,
   text,
-} from "../../conformance/artifacts/under-test.ts";
-import { type TestCache, newCache } from "../../support/cached-store.ts";
-import { patience } from "../../support/patience.ts";
-import { s3Store, useFakeS3 } from "../../support/s3.ts";
-import { ownFileSystem } from "../../support/sandboxes/own-file-system.ts";
+} from "../../../conformance/artifacts/under-test.ts";
+import { type TestCache, newCache } from "../../../support/cached-store.ts";
+import { patience } from "../../../support/patience.ts";
+import { s3Store, useFakeS3 } from "../../../support/s3.ts";
+import { ownFileSystem } from "../../../support/sandboxes/own-file-system.ts";
 
 const bucket = "artifacts";
 const server = useFakeS3({ buckets: [bucket] });
@@ -89,14 +89,17 @@ describe("a version that was read before", () => {
     );
   });
 
-  test("is not transferred by the opening when it is larger than calls may have", async () => {
-    const cache = await newCache(1024 ** 3, undefined, 6);
-    const [store, scope] = [startWorker(cache), newScope()];
+  test("is asked for in one request without a cache, facts and content together", async () => {
+    await using store = s3Store(server().endpoint, bucket);
+    const scope = newScope();
     await saveText(store, scope, "a.txt", "content");
-    const { body, sizeBytes } = await store.open(scope, { filename: "a.txt", version: 0 }, never);
-    body.destroy();
-    expect(sizeBytes).toBe(7);
-    expect(await cache.entries()).toEqual([]);
+    const before = server().count("HeadObject");
+    const reference = { filename: "a.txt", version: 0 };
+    const count = await transfers(async () => {
+      const { body } = await store.open(scope, reference, never, () => undefined);
+      expect((await buffer(body)).toString()).toBe("content");
+    });
+    expect([count, server().count("HeadObject") - before]).toEqual([1, 0]);
   });
 
   test("is transferred once for all that ask at once", async () => {
@@ -316,8 +319,12 @@ describe("a cache that does not work costs no call", () => {
     const content = Buffer.alloc(3 * MiB, 7);
     await store.save(scope, "a.bin", sourceOf(content), text, never);
     for (const _time of [1, 2])
-      expect(content.equals(await readBytes(store, scope, "a.bin"))).toBe(true);
-    expect(cache.events).toEqual(["artifacts.cache_paused"]);
+      expect(
+        await transfers(async () =>
+          expect(content.equals(await readBytes(store, scope, "a.bin"))).toBe(true),
+        ),
+      ).toBe(1);
+    expect(cache.events).toEqual([]);
     expect(await cache.entries()).toEqual([]);
     const files = await cache.processFiles();
     expect(files.map((path) => path.split("/").at(-1))).toEqual(["alive"]);

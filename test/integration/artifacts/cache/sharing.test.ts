@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
-import { never, sourceOf, text } from "../../conformance/artifacts/under-test.ts";
-import { newCache } from "../../support/cached-store.ts";
+import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
+import { never, sourceOf, text } from "../../../conformance/artifacts/under-test.ts";
+import { newCache } from "../../../support/cached-store.ts";
 
 const run = promisify(execFile);
 const program = join(import.meta.dirname, "cache-user.ts");
