@@ -3,6 +3,7 @@
  * means, in one run.
  */
 import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ArtifactStore, SavedArtifact } from "../../worker/artifacts/store.ts";
 import { saveOutputs } from "../../worker/invocation/steps/collect.ts";
@@ -84,15 +85,15 @@ interface Subject {
 }
 
 function subjectsOf(place: Place, content: Content): readonly Subject[] {
-  const { bare } = place;
+  const { bare, bindsShared = false } = place;
   const { path, bytes } = content;
   const [input, output] = [`in-${bytes}.bin`, `out-${bytes}.bin`];
   const target = `${path}.got`;
-  return [
+  const subjects: readonly Subject[] = [
     {
       place,
       work: "stage",
-      own: row(() => stage(place.store, input)),
+      own: row(() => stage(place.store, input, bindsShared)),
       bare: row(async () => {
         const timing = await timed(() => bare.get(input, target).then(() => undefined))();
         await rm(target);
@@ -119,6 +120,7 @@ function subjectsOf(place: Place, content: Content): readonly Subject[] {
       prepare: () => Promise.resolve(),
     },
   ];
+  return subjects.filter(({ work }) => work === "stage" || !bindsShared);
 }
 
 function row(run: Row["run"]): Row {
@@ -126,8 +128,12 @@ function row(run: Row["run"]): Row {
 }
 
 /** Loads an artifact into a new work directory, as a call does. */
-export async function stage(store: ArtifactStore, filename: string): Promise<Timing> {
-  await using workDir = await newWorkDir();
+export async function stage(
+  store: ArtifactStore,
+  filename: string,
+  bindsShared = false,
+): Promise<Timing> {
+  await using workDir = await newWorkDir(tmpdir(), bindsShared);
   const invocation = invocationOf(filename);
   const unlimited = Number.MAX_SAFE_INTEGER;
   const limits = { maxBytes: unlimited, callMaxBytes: unlimited };

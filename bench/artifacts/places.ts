@@ -2,7 +2,7 @@
  * The artifact stores of the benchmark, each beside the bare means to move the same bytes.
  */
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, open, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -37,6 +37,8 @@ export interface Place {
   readonly config: StoreConfig | undefined;
   readonly store: ArtifactStore;
   readonly bare: Bare;
+  /** Whether the sandbox starts cold, and mounts inputs of the cache. Only they are moved then. */
+  readonly bindsShared?: boolean;
 }
 
 /** Opens all stores, with their servers. The stack owns them. */
@@ -46,7 +48,10 @@ export async function openPlaces(
 ): Promise<readonly Place[]> {
   const s3 = await openS3(stack);
   const gcs = await openGcs(stack);
-  return [await openFiles(base, stack), s3, gcs, await cached(s3, base, stack)];
+  const files = await openFiles(base, stack);
+  const cachedS3 = await cached(s3, base, stack);
+  const mounted = { ...cachedS3, name: `${cachedS3.name}, mounted`, bindsShared: true };
+  return [files, s3, gcs, cachedS3, await cached(gcs, base, stack), mounted];
 }
 
 async function openFiles(base: string, stack: AsyncDisposableStack): Promise<Place> {
@@ -57,17 +62,24 @@ async function openFiles(base: string, stack: AsyncDisposableStack): Promise<Pla
   return { name: "filesystem", config, store, bare: bareFiles(bare) };
 }
 
+/** A save that survives a crash under its name, as fsync(2) describes it. */
 function bareFiles(directory: string): Bare {
   return {
     async put(path, name) {
-      const target = join(directory, name);
-      await copyFile(path, target);
-      await using file = await open(target);
-      await file.sync();
+      const unfinished = join(directory, `${name}.unfinished`);
+      await copyFile(path, unfinished);
+      await sync(unfinished);
+      await rename(unfinished, join(directory, name));
+      await sync(directory);
     },
     get: (name, path) => copyFile(join(directory, name), path),
-    remove: (name) => rm(join(directory, name)),
+    remove: (name) => unlink(join(directory, name)),
   };
+}
+
+async function sync(path: string): Promise<void> {
+  await using file = await open(path);
+  await file.sync();
 }
 
 async function openS3(stack: AsyncDisposableStack): Promise<Place> {
@@ -141,7 +153,8 @@ async function cached(
   stack: AsyncDisposableStack,
 ): Promise<Place> {
   if (config === undefined) throw new Error(`${name} has no store of its own`);
-  const cache = { directory: join(base, "cache"), maxBytes: cacheBytes, minFreeBytes: 0 };
+  const directory = join(base, `cache of ${name}`);
+  const cache = { directory, maxBytes: cacheBytes, minFreeBytes: 0 };
   const host = { clock: systemClock, log: createLogger("warn", process.stderr.fd) };
   const store = stack.use(await openCachedStore(config, cache, host));
   return { name: `${name} behind the cache`, config: undefined, store, bare };

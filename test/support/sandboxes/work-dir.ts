@@ -16,8 +16,8 @@ import { FileCopier } from "../../../worker/support/files/copy-file.ts";
 
 const run = promisify(execFile);
 
-/** A new one, removed when it is disposed. The caller owns it. */
-export async function newWorkDir(base = tmpdir()): Promise<WorkDir> {
+/** A new one, removed when it is disposed. The caller owns it. By default no input is mounted. */
+export async function newWorkDir(base = tmpdir(), bindsShared = false): Promise<WorkDir> {
   const path = await mkdtemp(join(base, "str-work-"));
   const { input, output, status } = workDirNames;
   await Promise.all([input, output].map((name) => mkdir(join(path, name))));
@@ -26,7 +26,7 @@ export async function newWorkDir(base = tmpdir()): Promise<WorkDir> {
     path,
     ownerId: undefined,
     copier: new FileCopier(),
-    bindsShared: false,
+    bindsShared,
     remove: () => void rm(path, { recursive: true }),
   });
 }

@@ -23,7 +23,7 @@ const plainText = /^[\x20-\x7e]+$/;
 
 const unknownMimeType = "application/octet-stream";
 
-/** The header of objects whose metadata have the MIME type. Agents save their objects without it. */
+/** The header of objects whose metadata have the MIME type. Agents save no object with it. */
 export const placeholderType = "binary/octet-stream";
 
 /** A MIME type as a header, where it can be one. */
