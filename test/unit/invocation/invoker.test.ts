@@ -9,7 +9,6 @@ import {
   type InvokerParts,
   createInvoker,
 } from "../../../worker/invocation/invoker.ts";
-import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
@@ -17,6 +16,7 @@ import { Semaphore } from "../../../worker/support/semaphore.ts";
 import { patience } from "../../support/patience.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { tool as anyTool } from "../manifest/fixtures.ts";
 
 const invocation: Invocation = {
   id: "1",
@@ -38,26 +38,7 @@ const unused = (): never => {
   throw new Error("nothing may be opened for this call");
 };
 
-const tool: ToolEntry = {
-  name: "gone",
-  runtime: "python",
-  module: "tools",
-  callable: { kind: "function", name: "gone" },
-  package: undefined,
-  description: undefined,
-  timeoutSeconds: undefined,
-  profile: undefined,
-  limits: {},
-  network: undefined,
-  isolate: false,
-  mounts: [],
-  devices: [],
-  idempotent: false,
-  queue: "default",
-  start: "auto",
-  warm: { min: 0, max: 16 },
-  env: [],
-};
+const tool = anyTool("gone", { idempotent: false });
 
 function newInvoker(changes: Partial<InvokerParts>) {
   const defaultSlots = new Semaphore({ capacity: 1, maxWaiting: 1 });

@@ -13,6 +13,7 @@ import { publicRefusal } from "../../../worker/protocol/refusal.ts";
 import { type PythonRunnerOptions, openPythonRunner } from "../../../worker/runners/python.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+import { tool as anyTool } from "../manifest/fixtures.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
@@ -21,27 +22,7 @@ const profile = builtInProfiles.get("standard")!;
 const systemPython = "/usr/bin/python3";
 
 function tool(changes: Partial<ToolEntry> = {}): ToolEntry {
-  return {
-    name: "tool",
-    runtime: "python",
-    module: "module",
-    callable: { kind: "function", name: "function" },
-    package: undefined,
-    description: undefined,
-    timeoutSeconds: undefined,
-    profile: undefined,
-    limits: {},
-    network: undefined,
-    isolate: false,
-    mounts: [],
-    devices: [],
-    idempotent: true,
-    queue: "default",
-    start: "auto",
-    warm: { min: 0, max: 16 },
-    env: [],
-    ...changes,
-  };
+  return anyTool("tool", { module: "module", ...changes });
 }
 
 /** A backend that shares directories as copies would be, and counts which are in use. */

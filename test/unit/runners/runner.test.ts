@@ -2,30 +2,14 @@
  * What a tool runner is told of a call.
  */
 import { describe, expect, test } from "vitest";
-import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";
 import { type StagedArtifact, runnerArgs } from "../../../worker/runners/runner.ts";
+import { tool as anyTool } from "../manifest/fixtures.ts";
 
-const tool: ToolEntry = {
-  name: "process_file",
-  runtime: "python",
+const tool = anyTool("process_file", {
   module: "example_tools",
   callable: { kind: "function", name: "process" },
-  package: undefined,
-  description: undefined,
-  timeoutSeconds: undefined,
-  profile: undefined,
-  limits: {},
-  network: undefined,
-  isolate: false,
-  mounts: [],
-  devices: [],
-  idempotent: true,
-  queue: "default",
-  start: "auto",
-  warm: { min: 0, max: 16 },
-  env: [],
-};
+});
 
 const invocation: Invocation = {
   id: "rpc-1",
