@@ -25,10 +25,23 @@ const program = fileURLToPath(
   new URL("../../fixtures/agents/artifact_services.py", import.meta.url),
 );
 
-/** The services' own package, and that of their contract, whose other parts need much more. */
-const services = ["solace-agent-mesh==1.28.8", "google-adk==1.18.0"];
+/** The services' own package, whose other parts need much more, as do those of their contract. */
+const services = "solace-agent-mesh==1.28.8";
 /** What the services import, in the versions that their package asks for. */
-const libraries = ["boto3==1.40.37", "google-genai==1.49.0", "google-cloud-storage==3.9.0"];
+const libraries = ["boto3==1.40.37", "google-cloud-storage==3.9.0"];
+
+/** The package of the services' contract, and what it imports: an old version and a new one. */
+const contracts = [
+  ["google-adk==1.18.0", "google-genai==1.49.0"],
+  ["google-adk==2.13.0", "google-genai==2.34.0"],
+] as const;
+
+/** A service by its kind, on a version of its contract. */
+interface Peer {
+  readonly kind: string;
+  readonly contract: string;
+  readonly library: string;
+}
 
 const bucket = "artifacts";
 const server = useFakeS3({ buckets: [bucket] });
@@ -92,13 +105,13 @@ class Agent {
 
   static async start(
     context: TestContext,
-    kind: string,
+    { kind, contract, library }: Peer,
     { place, variables }: Meeting,
     scope: ArtifactScope,
   ): Promise<Agent> {
     const paths = [
-      await pypiPackages(context, libraries),
-      await pypiPackages(context, services, { hasDependencies: false }),
+      await pypiPackages(context, [...libraries, library]),
+      await pypiPackages(context, [services, contract], { hasDependencies: false }),
     ];
     const child = spawn("/usr/bin/python3", [program, kind, place], {
       env: { ...programEnvironment(), ...variables, PYTHONPATH: paths.join(":") },
@@ -150,11 +163,11 @@ function newScope(root: string = `ns-${randomUUID()}`): ArtifactScope {
   return { root, userId: "ann@example.com", sessionId: "web-session-1" };
 }
 
-async function meet(context: TestContext, kind: string, scope: ArtifactScope) {
-  const meeting = await meetings[kind]!();
+async function meet(context: TestContext, peer: Peer, scope: ArtifactScope) {
+  const meeting = await meetings[peer.kind]!();
   onTestFinished(() => meeting.store[Symbol.asyncDispose]());
   const { keepsSpelling = false } = meeting;
-  const agent = await Agent.start(context, kind, meeting, scope);
+  const agent = await Agent.start(context, peer, meeting, scope);
   return { ...meeting, keepsSpelling, agent };
 }
 
@@ -183,10 +196,14 @@ const names = artifacts.map(([filename]) => filename.normalize("NFKC")).toSorted
 
 const timeoutMs = 400_000;
 
-describe.each(Object.keys(meetings))("the original's service of the kind %s", (kind) => {
+const peers = contracts.flatMap(([contract, library]) =>
+  Object.keys(meetings).map((kind): Peer => ({ kind, contract, library })),
+);
+
+describe.each(peers)("the original's service of the kind $kind on $contract", (peer) => {
   test("saves what the store lists, loads and types", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();
-    const { store, agent, keepsSpelling } = await meet(context, kind, scope);
+    const { store, agent, keepsSpelling } = await meet(context, peer, scope);
     for (const [filename, mimeType] of artifacts) {
       expect(await agent.save(filename, `first ${filename}`, mimeType)).toBe(0);
       expect(await agent.save(filename, `second ${filename}`, mimeType)).toBe(1);
@@ -207,7 +224,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
 
   test("lists, loads and types what the store saves", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();
-    const { store, agent, keepsSpelling } = await meet(context, kind, scope);
+    const { store, agent, keepsSpelling } = await meet(context, peer, scope);
     for (const [filename, mimeType] of artifacts) {
       for (const content of [`first ${filename}`, `second ${filename}`])
         await store.save(scope, filename, sourceOf(content), { mimeType }, never);
@@ -228,7 +245,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
     { timeout: timeoutMs },
     async (context) => {
       const scope = newScope();
-      const { agent, store, environment } = await meet(context, kind, scope);
+      const { agent, store, environment } = await meet(context, peer, scope);
       const [filename, mime_type, content] = ["user:年.txt", "text/plain", "some text"];
       const description = "Notes – “May” \u007f😀";
       const caller = ["--namespace", scope.root, "--user", scope.userId];
@@ -260,7 +277,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
 
   test("and the store take turns at one name", { timeout: timeoutMs }, async (context) => {
     const scope = newScope();
-    const { store, agent } = await meet(context, kind, scope);
+    const { store, agent } = await meet(context, peer, scope);
     const [filename, type] = ["log.txt", "text/plain"];
     expect(await agent.save(filename, "agent", type)).toBe(0);
     const saved = await store.save(scope, filename, sourceOf("ours"), { mimeType: type }, never);
@@ -276,7 +293,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
     { timeout: timeoutMs },
     async (context) => {
       const scope = newScope(`ns-${randomUUID()}/`);
-      const { store, agent } = await meet(context, kind, scope);
+      const { store, agent } = await meet(context, peer, scope);
       expect(await agent.save("theirs.txt", "theirs", "text/plain")).toBe(0);
       await store.save(scope, "ours.txt", sourceOf("ours"), { mimeType: "text/plain" }, never);
       expect(await store.names(scope, never)).toEqual(["ours.txt", "theirs.txt"]);
@@ -289,7 +306,7 @@ describe.each(Object.keys(meetings))("the original's service of the kind %s", (k
     { timeout: timeoutMs },
     async (context) => {
       const scope = newScope(`ns-${randomUUID()}/dev`);
-      const { store, agent } = await meet(context, kind, scope);
+      const { store, agent } = await meet(context, peer, scope);
       expect(await agent.save("report.csv", "theirs", "text/csv")).toBe(0);
       expect(await store.names(scope, never)).toEqual(["report.csv"]);
       expect(await load(store, scope, "report.csv")).toEqual({

@@ -2,18 +2,18 @@
  * A whole worker whose artifact store goes away, comes back, or stops in the middle of a transfer.
  */
 import { expect, test, vi } from "vitest";
-import { gcsVariables } from "../../../harness/fakes/gcs/variables.ts";
-import { startFakeS3 } from "../../../harness/fakes/s3/server.ts";
-import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
-import type { FaultKind } from "../../../harness/fakes/faults.ts";
-import { type Clock, systemClock } from "../../../worker/support/clock.ts";
-import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
-import { useFakeGcs } from "../../support/gcs.ts";
-import { patience } from "../../support/patience.ts";
-import { useCredentials, useFakeS3 } from "../../support/s3.ts";
-import { loggedFacts } from "../../support/workers/kept-log.ts";
-import { type Rig, startRig } from "../../support/workers/rig.ts";
-import { never, sourceOf } from "../../unit/artifacts/fixtures.ts";
+import { gcsVariables } from "../../../../harness/fakes/gcs/variables.ts";
+import { startFakeS3 } from "../../../../harness/fakes/s3/server.ts";
+import { s3Variables } from "../../../../harness/fakes/s3/variables.ts";
+import type { FaultKind } from "../../../../harness/fakes/faults.ts";
+import { type Clock, systemClock } from "../../../../worker/support/clock.ts";
+import { freePorts } from "../../../support/brokers/rabbitmq-ports.ts";
+import { useFakeGcs } from "../../../support/gcs.ts";
+import { patience } from "../../../support/patience.ts";
+import { useCredentials, useFakeS3 } from "../../../support/s3.ts";
+import { loggedFacts } from "../../../support/workers/kept-log.ts";
+import { type Rig, startRig } from "../../../support/workers/rig.ts";
+import { never, sourceOf } from "../../../unit/artifacts/fixtures.ts";
 
 const bucket = "artifacts";
 
