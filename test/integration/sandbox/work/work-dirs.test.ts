@@ -28,7 +28,7 @@ import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SandboxError } from "../../../../worker/sandbox/sandbox.ts";
-import type { LeftFile, WorkDir } from "../../../../worker/sandbox/work/work-dir.ts";
+import type { LeftFile, LeftOutputs, WorkDir } from "../../../../worker/sandbox/work/work-dir.ts";
 import { WorkDirs } from "../../../../worker/sandbox/work/work-dirs.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
 import { newId } from "../../../../worker/support/ids.ts";
@@ -59,6 +59,15 @@ async function openWorkDirs(base: string, removeFailures: unknown[] = []): Promi
   });
   onTestFinished(() => workDirs[Symbol.asyncDispose]());
   return workDirs;
+}
+
+/** Outputs whose files are closed after the test. */
+async function leftOutputs(workDir: WorkDir, maxFiles: number): Promise<LeftOutputs> {
+  const left = await workDir.leftOutputs(maxFiles);
+  onTestFinished(async () => {
+    await Promise.all(left.files.map(({ handle }) => handle.close()));
+  });
+  return left;
 }
 
 /** A worker in a process of its own, of the same user or of another. */
@@ -243,7 +252,7 @@ describe("what a tool left", () => {
   }
 
   async function outputsOf(workDir: WorkDir, maxFiles = 100) {
-    const { files, skipped } = await workDir.leftOutputs(maxFiles);
+    const { files, skipped } = await leftOutputs(workDir, maxFiles);
     const contents = await Promise.all(
       files.map(async (file) => [file.name, await contentOf(file)] as const),
     );
@@ -319,7 +328,7 @@ describe("what a tool left", () => {
       ["b", "a", "ü", "B", "-x", " "].map((name) => writeFile(join(output, name), name)),
     );
     await mkdir(join(output, "directory"));
-    const { files } = await workDir.leftOutputs(100);
+    const { files } = await leftOutputs(workDir, 100);
     for (const { handle } of files) await handle.close();
     expect(files.map(({ name }) => name)).toEqual([" ", "-x", "B", "a", "b", "ü"]);
     expect((await outputsOf(workDir)).skipped).toEqual(["directory"]);
@@ -335,7 +344,7 @@ describe("what a tool left", () => {
   test("in output/ is looked at up to a thousand things that are no files", async () => {
     const { workDir, output } = await newWorkDir();
     await run("sh", ["-c", 'cd "$0" && mkdir $(seq 1500)', output]);
-    const { files, skipped } = await workDir.leftOutputs(10);
+    const { files, skipped } = await leftOutputs(workDir, 10);
     expect(files).toEqual([]);
     expect(skipped).toHaveLength(1_000);
   });
