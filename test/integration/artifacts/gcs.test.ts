@@ -2,9 +2,11 @@
  * What only the store of Google Cloud Storage does: how it writes objects, goes on with uploads,
  * ends connections and finds credentials.
  */
+import { defaultMaxListeners } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { GcsOperation } from "../../../harness/fakes/gcs/request.ts";
 import { type GcsFaultKind, startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
@@ -224,6 +226,18 @@ test("the variable of emulators changes nothing", async () => {
   vi.stubEnv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1");
   onTestFinished(() => void vi.stubEnv("STORAGE_EMULATOR_HOST", undefined));
   await expect(openStore().check(never)).resolves.toEqual([]);
+});
+
+test("requests on a kept connection leave no listener behind", async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  const store = openStore();
+  for (let request = 0; request < 2 * defaultMaxListeners; request++) await store.check(never);
+  // Warnings come after the work that causes them.
+  await nextTurn();
+  expect(warnings).toEqual([]);
 });
 
 test(

@@ -234,7 +234,8 @@ threading.Thread(target=grow, daemon=True).start()`;
     const source = `
 import os, threading, time
 def grow():
-    while not os.path.exists("input/data"):
+    # For a moment the file is there, and not yet the tool's.
+    while not os.access("input/data", os.W_OK):
         time.sleep(0.01)
     with open("input/data", "ab") as file: file.write(bytes(9_000_000))
     time.sleep(600)

@@ -59,5 +59,9 @@ function limit(socket: Socket): void {
   socket.on("timeout", end);
   // The HTTP library takes the limit away when an answer starts.
   const setLimit = socket.setTimeout.bind(socket);
-  socket.setTimeout = (ms, callback) => setLimit(ms === 0 ? timeoutsMs.idle : ms, callback);
+  socket.setTimeout = (ms, callback) => {
+    if (ms > 0) return setLimit(ms, callback);
+    if (callback !== undefined) socket.removeListener("timeout", callback);
+    return setLimit(timeoutsMs.idle);
+  };
 }
