@@ -23,6 +23,7 @@ import { type TestContext, describe, expect, onTestFinished, test, vi } from "vi
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import type { ArtifactSource } from "../../../worker/artifacts/store.ts";
 import { FileCopier, leastCopyBytes } from "../../../worker/support/files/copy-file.ts";
+import { writeContent } from "../../../worker/support/files/write-content.ts";
 import { expectRefusal, never, newScope, text } from "../../conformance/artifacts/under-test.ts";
 import { type Reflinking, reflinkingFileSystem } from "../../support/loop-file-system.ts";
 import { patience } from "../../support/patience.ts";
@@ -196,6 +197,27 @@ test("a file that is cut short while it is copied ends its copy", async () => {
   expect(await copying).toBe(false);
   expect((await target.stat()).size).toBe(0);
 });
+
+test.for([
+  ["small", 3 * MiB],
+  ["large", leastCopyBytes + MiB],
+] as const)(
+  "a %s file that was short for its copy is streamed from the start",
+  async ([, size]) => {
+    const directory = await temporaryDirectory();
+    const content = randomBytes(size);
+    const path = join(directory, "source");
+    await writeFile(path, content.subarray(0, size - MiB));
+    const source = await opened(path);
+    const target = await open(join(directory, "target"), "wx");
+    onTestFinished(() => target.close());
+    expect(await new FileCopier().copy({ source, target, sizeBytes: size }, never)).toBe(false);
+    await writeFile(path, content);
+    const body = source.createReadStream({ start: 0, autoClose: false });
+    await writeContent({ body, sizeBytes: size, onBytes: () => undefined }, target, never);
+    expect(content.equals(await readFile(join(directory, "target")))).toBe(true);
+  },
+);
 
 async function expectSharedBlocks(kind: Reflinking, context: TestContext): Promise<void> {
   const directory = await reflinkingFileSystem(kind, context);

@@ -208,7 +208,7 @@ class FilesystemStore implements ArtifactStore {
     const filling = { source, key, copier: this.#copier };
     await using staged = await stageFiles(session, base, {
       content: (file) => fillFile(file, filling, signal),
-      meta: (file) => writeFully(file, Buffer.from(meta)),
+      meta: (file) => writeFully(file, Buffer.from(meta), 0),
     });
     const { content: contentPath, meta: metaPath } = staged.paths;
     signal.throwIfAborted();

@@ -1,14 +1,27 @@
 /**
  * The artifact store of one call, which records each access in the audit log.
  */
-import { type ArtifactStore, NotDeletedError, StoreError } from "../../artifacts/store.ts";
+import {
+  type ArtifactStore,
+  NotDeletedError,
+  type OpenedArtifact,
+  StoreError,
+} from "../../artifacts/store.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import { AuditError } from "../../telemetry/audit/audit.ts";
 import type { AuditEventName } from "../../telemetry/audit/event.ts";
 import type { CallAudit } from "./call-audit.ts";
 
+/** An open version of a call. */
+export interface CallArtifact extends OpenedArtifact {
+  /** Records what keeps the content from the tool. Absent without an audit log. */
+  failed?(error: unknown): void;
+}
+
 /** The part of a store that calls use. */
-export type CallStore = Pick<ArtifactStore, "open" | "save" | "deleteVersion">;
+export interface CallStore extends Pick<ArtifactStore, "save" | "deleteVersion"> {
+  open(...parameters: Parameters<ArtifactStore["open"]>): Promise<CallArtifact>;
+}
 
 /** Milliseconds for deleting a version that could not be recorded. */
 const takeBackTimeoutMs = 5_000;
@@ -32,21 +45,19 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
       const { filename, version } = reference;
       const access = new Access(audit, "artifact.read", filename, version);
       const opened = await access.of(store.open(scope, reference, signal, accept), signal);
-      const { sizeBytes } = opened;
-      // Before any wait: nothing else listens to the body yet. Its receiver destroys it with what
-      // keeps the content from the tool; AbortError when the call is stopped.
-      opened.body.on("error", (error) => {
-        const end = error.name === "AbortError" ? cancelled : failureOf(error);
-        access.record({ ...end, version: opened.version });
-      });
+      const failed = (error: unknown): void =>
+        access.record({ ...endOf(error, signal), version: opened.version });
+      // Until it is read nothing else listens. Its reader meets the error again.
+      opened.body.on("error", () => undefined);
       try {
+        const { sizeBytes } = opened;
         await access.require({ ...ok, version: opened.version, sizeBytes }, signal);
       } catch (error) {
-        access.record({ ...endOf(error, signal), version: opened.version });
+        failed(error);
         opened.body.destroy();
         throw error;
       }
-      return opened;
+      return { ...opened, failed };
     },
     async save(scope, filename, source, metadata, signal) {
       const { sizeBytes } = source;

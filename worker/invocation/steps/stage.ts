@@ -3,18 +3,14 @@
  */
 import { Readable } from "node:stream";
 import { isDiskFull } from "../../artifacts/failures.ts";
-import {
-  type ArtifactFacts,
-  type ArtifactScope,
-  type ArtifactStore,
-  StoreError,
-} from "../../artifacts/store.ts";
+import { type ArtifactFacts, type ArtifactScope, StoreError } from "../../artifacts/store.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import type { StagedArtifact } from "../../runners/runner.ts";
 import { workDirInside } from "../../sandbox/sandbox.ts";
 import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
+import type { CallArtifact, CallStore } from "../audit/audited-store.ts";
 import { InputNames, noDisk, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
@@ -23,7 +19,7 @@ export const maxLoading = 8;
 
 /** Source of referenced artifacts, and bounds on inputs. */
 export interface ArtifactOrigin {
-  readonly store: Pick<ArtifactStore, "open">;
+  readonly store: Pick<CallStore, "open">;
   readonly scope: ArtifactScope;
   readonly limits: Pick<ArtifactLimits, "maxBytes" | "callMaxBytes">;
   /** Spare disk for all inputs together. */
@@ -40,7 +36,8 @@ interface Input {
   open(signal: AbortSignal): Promise<OpenedInput>;
 }
 
-interface OpenedInput extends Pick<StagedArtifact, "mimeType" | "version"> {
+interface OpenedInput
+  extends Pick<StagedArtifact, "mimeType" | "version">, Pick<CallArtifact, "failed"> {
   readonly content: InputContent;
 }
 
@@ -56,8 +53,9 @@ export async function stageArtifacts(
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   const inputs = inputsOf(invocation, origin);
   const load = async ({ parameter, filename, name, open }: Input, ending: AbortSignal) => {
-    const { content, mimeType, version } = await open(ending);
+    const { content, mimeType, version, failed } = await open(ending);
     await workDir.writeInput(name, content, ending).catch((error: unknown) => {
+      failed?.(ending.aborted ? ending.reason : error);
       ending.throwIfAborted();
       if (isDiskFull(error)) throw noDisk(filename, "the disk is full", error);
       const isPublic = error instanceof StoreError || error instanceof WrongSizeError;
@@ -109,15 +107,15 @@ async function openReference(
     if (!(error instanceof StoreError)) throw error;
     throw notLoaded(parameter, filename, error.message, error);
   });
-  const { body, version, metadata } = opened;
+  const { body, version, metadata, failed } = opened;
   try {
     accept(opened);
   } catch (error) {
-    // The audit log listens, if there is one.
-    body.on("error", () => undefined).destroy(error as Error);
+    failed?.(error);
+    body.destroy();
     throw error;
   }
-  return { content: opened, mimeType: metadata.mimeType, version };
+  return { content: opened, mimeType: metadata.mimeType, version, ...(failed && { failed }) };
 }
 
 /** Bytes that the inputs of a call may still have. */

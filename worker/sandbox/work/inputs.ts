@@ -65,6 +65,8 @@ export class Inputs implements Disposable {
   /** See `WorkDir.writeInput`. */
   async write(name: string, content: InputContent, signal: AbortSignal): Promise<void> {
     const { body, sizeBytes } = content;
+    // Until it is read nothing else listens. Its reader meets the error again.
+    body.on("error", () => undefined);
     try {
       await using file = await open(this.#pathOf(name), createNew, 0o600);
       const isBound = await this.#bind(name, content);
@@ -78,9 +80,7 @@ export class Inputs implements Disposable {
       const onBytes = (count: number): void => void (handedBytes += count);
       await writeContent({ body, sizeBytes, onBytes }, file, signal);
     } catch (error) {
-      // Its opener may listen for the failure; without a listener it would end the process.
-      const stopped = (): Error => new DOMException("the copy was stopped", "AbortError");
-      body.on("error", () => undefined).destroy(signal.aborted ? stopped() : (error as Error));
+      body.destroy();
       throw error;
     }
   }

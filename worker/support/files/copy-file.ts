@@ -56,9 +56,9 @@ async function copyBlocks(
   for (let copiedBytes = 0; copiedBytes <= sizeBytes;) {
     signal.throwIfAborted();
     const { bytesRead } = await source.read(buffer, 0, buffer.byteLength, copiedBytes);
+    if (copiedBytes + bytesRead > sizeBytes) return false;
+    await writeFully(target, buffer.subarray(0, bytesRead), copiedBytes);
     copiedBytes += bytesRead;
-    if (copiedBytes > sizeBytes) return false;
-    await writeFully(target, buffer.subarray(0, bytesRead));
     // Reads of regular files are short at their end only.
     if (bytesRead < buffer.byteLength) return copiedBytes === sizeBytes;
   }

@@ -54,6 +54,7 @@ class Blocks {
   #free: Buffer | undefined;
   #block: Buffer;
   #filled = 0;
+  #position = 0;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(file: FileHandle, bytes: number) {
@@ -84,16 +85,25 @@ class Blocks {
     this.#block = this.#free ?? Buffer.allocUnsafeSlow(this.#bytes);
     this.#free = block;
     this.#filled = 0;
-    this.#writing = writeFully(this.#file, block.subarray(0, filled));
+    this.#writing = writeFully(this.#file, block.subarray(0, filled), this.#position);
+    this.#position += filled;
     // Whoever writes or ends next learns of it.
     this.#writing.catch(() => undefined);
   }
 }
 
-/** At the present position of a file. Rejects with the system's error. */
-export async function writeFully(file: FileHandle, bytes: Uint8Array): Promise<void> {
+/**
+ * Writes all bytes from a position on, and leaves the file's own position. Rejects with the
+ * system's error.
+ */
+export async function writeFully(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
   for (let written = 0; written < bytes.byteLength;) {
-    const { bytesWritten } = await file.write(bytes, written);
+    const rest = bytes.byteLength - written;
+    const { bytesWritten } = await file.write(bytes, written, rest, position + written);
     written += bytesWritten;
   }
 }

@@ -3,7 +3,7 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFilesystemStore } from "../../../../worker/artifacts/filesystem/store.ts";
@@ -173,20 +173,32 @@ test("an access that ends since another one of its call failed is cancelled", as
 });
 
 describe("an access has another line", () => {
-  /** Content that has no end of its own. */
-  async function openEndless(signal: AbortSignal) {
-    const body = new PassThrough();
+  /** Stages content for a call. */
+  async function stage(body: Readable, signal: AbortSignal) {
     const facts = { version: 4, sizeBytes: 9, metadata: csv, etag: "1" };
     const open = () => Promise.resolve({ ...facts, body });
     const { audited, lines } = await newCall((store) => ({ ...store, open }));
-    const opening = audited.open(scope, { filename: "in.csv", version: undefined }, signal);
-    return { body, opening, lines };
+    const workDir = await newWorkDir();
+    onTestFinished(() => workDir[Symbol.asyncDispose]());
+    const reference = { filename: "in.csv", version: undefined };
+    const invocation = {
+      preloaded: new Map(),
+      references: new Map([["data", reference]]),
+    } as Partial<Invocation> as Invocation;
+    const limits = { maxBytes: 100, callMaxBytes: 100 };
+    const transfers = new Transfers();
+    const origin = { store: audited, scope, limits, diskBytes: 1_000, transfers };
+    return { staging: stageArtifacts(invocation, workDir, origin, signal), lines };
   }
 
-  test("when its content breaks off, also while the first is written", async () => {
-    const { body, opening, lines } = await openEndless(never);
-    body.destroy(new Error("cut"));
-    await expect(text((await opening).body)).rejects.toThrow("cut");
+  test.for([
+    ["breaks off, also while the first is written", () => new PassThrough()],
+    ["is shorter than the store has said", () => Readable.from([Buffer.from("short")])],
+  ] as const)("when its content %s", async ([, contentOf]) => {
+    const body = contentOf();
+    const { staging, lines } = await stage(body, never);
+    if (body instanceof PassThrough) body.destroy(new Error("cut"));
+    await expect(staging).rejects.toThrow(InvocationError);
     await vi.waitFor(async () => {
       expect(await lines()).toEqual([
         "artifact.read in.csv 4 ok",
@@ -197,12 +209,11 @@ describe("an access has another line", () => {
 
   test("that says so when the call is stopped", async () => {
     const stopping = new AbortController();
-    const { opening, lines } = await openEndless(stopping.signal);
-    const workDir = await newWorkDir();
-    onTestFinished(() => workDir[Symbol.asyncDispose]());
-    const copying = workDir.writeInput("in.csv", await opening, stopping.signal);
+    const { staging, lines } = await stage(new PassThrough(), stopping.signal);
+    const ended = expect(staging).rejects.toThrow();
+    await vi.waitFor(async () => expect(await lines()).toHaveLength(1), patience);
     stopping.abort(new Error("stopped"));
-    await expect(copying).rejects.toThrow();
+    await ended;
     await vi.waitFor(async () => {
       expect(await lines()).toEqual([
         "artifact.read in.csv 4 ok",
