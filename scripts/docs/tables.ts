@@ -12,6 +12,7 @@ import { events } from "../../worker/telemetry/events.ts";
 import type { LogEvent } from "../../worker/telemetry/events/event.ts";
 import { mebibytes, thousands } from "./numbers.ts";
 import { protocolLimits } from "./protocol-limits.ts";
+import { storeFailures } from "./store-failures.ts";
 import { unpromisedUnder } from "./unpromised.ts";
 
 /** The lines of each table, head included. */
@@ -45,6 +46,7 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   "limits of messages": table(["What", "Limit", "Beyond it"], protocolLimits),
+  "store failures": table(["Message", "Cause", "What to do"], storeFailures),
   "log events": table(
     ["Event", "Level", "Message", "When", "Facts", "What to do"],
     Object.entries(events).map(([name, event]) => eventRow(name, event)),

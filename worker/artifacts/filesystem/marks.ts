@@ -33,7 +33,7 @@ export class FileMarks implements MarkStore {
       try {
         await syncDirectory(directory);
       } catch (error) {
-        // Nobody is to take it for the mark of a run that its worker gave up.
+        // Other workers must not take it for the mark of a run whose worker ended.
         await rm(path, { force: true });
         throw error;
       }

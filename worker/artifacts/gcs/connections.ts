@@ -9,7 +9,7 @@ import { failureCodes } from "./failures.ts";
 /** Milliseconds to connect, and without a byte on a connection. */
 const timeoutsMs = { connect: 5_000, idle: 20_000 };
 
-/** Connections at once. */
+/** Open connections of a store. */
 const maxConnections = 64;
 
 /** The connections of a store. */

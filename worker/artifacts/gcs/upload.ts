@@ -1,5 +1,5 @@
 /**
- * Uploads one object: small ones at once, others in several requests. The name must be free.
+ * Uploads one object: small ones in one request, others in several. The name must be free.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FileMetadata } from "@google-cloud/storage";

@@ -46,7 +46,7 @@ export type Condition = "absent" | { readonly etag: string };
 export interface Uploader extends Disposable {
   /** Whether the content goes in several requests, all of them again with each `put`. */
   readonly isInParts: boolean;
-  /** Writes the content. Whoever it fails for may try another key; it leaves no parts. */
+  /** Writes the content. After a failure, another key may be tried; no parts are left. */
   put(object: NewObject): Promise<void>;
 }
 

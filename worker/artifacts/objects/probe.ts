@@ -5,10 +5,10 @@ import { randomUUID } from "node:crypto";
 import type { Condition, ObjectBucket } from "./bucket.ts";
 import { marksPrefix } from "./marks.ts";
 
-/** Creators of one object at once: some servers refuse only those that come after another. */
+/** Concurrent creators of one object: some servers refuse only those that come after another. */
 const creators = 4;
 
-/** Creates one object several times at once, replaces it twice, and removes it. */
+/** Creates one object in concurrent requests, replaces it twice, and removes it. */
 export async function keepsConditions(bucket: ObjectBucket, signal: AbortSignal): Promise<boolean> {
   // Beside the scopes, of which none has this name.
   const key = `${marksPrefix}probe-${randomUUID()}`;

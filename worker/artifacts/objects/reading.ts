@@ -97,7 +97,7 @@ async function restOf(object: ReadObject, offset: number, signal: AbortSignal): 
 
 /** The signal destroys it. */
 function endedBy(signal: AbortSignal, body: Readable): Readable {
-  // Who reads hears of errors all the same, and who reads no more need not.
+  // A reader still gets the error; without a reader it must not be unhandled.
   return addAbortSignal(
     signal,
     body.on("error", () => undefined),

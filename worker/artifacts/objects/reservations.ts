@@ -4,9 +4,9 @@
  * On a server with conditions a reservation only saves work: large content goes to a version that
  * no other worker is writing. An old one, as of a worker that was killed, is taken over.
  *
- * Without conditions it is what keeps savers apart: who announces a key and then finds no other's
- * announcement has it alone. Two who announce at the same time see each other, and both give way.
- * That needs listings that show what was written before.
+ * Without conditions only reservations keep savers apart. A saver announces a key, and has it
+ * alone if a listing then shows no other announcement. Two savers that announce a key at the same
+ * time see each other, and both give way. That needs listings that show what was written before.
  */
 import { createHash, randomInt, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -31,7 +31,7 @@ import {
 import { PartBuffers } from "./part-buffers.ts";
 import { keepsConditions } from "./probe.ts";
 
-/** Versions that one save tries, each taken by somebody else. */
+/** Versions that one save tries, each taken by another saver. */
 const maxTries = 200;
 
 /** Latest versions that an opening tries, each deleted since the listing. */

@@ -10,7 +10,7 @@ const timeoutsMs = { connect: 5_000, idle: 20_000 };
 /** Attempts of a request that fails for a moment. The SDK waits longer before each. */
 const maxAttempts = 4;
 
-/** Connections at once. */
+/** Open connections of a store. */
 const maxConnections = 64;
 
 const usualRegion = "us-east-1";

@@ -32,7 +32,7 @@ import { readObject } from "./reading.ts";
 import { type PutFacts, createUploader, partBuffers } from "./upload.ts";
 
 const withoutConditions =
-  "it keeps no condition If-None-Match: versions are reserved by objects of their own, which costs six requests more for each save, and workers have no marks in common";
+  "it keeps no condition If-None-Match: versions are reserved by separate objects, which costs six requests more for each save of a small file and two for a large one, and workers have no marks in common";
 
 /** See {@link ObjectBucket}. Errors are the SDK's. */
 export class S3Objects implements ObjectBucket {

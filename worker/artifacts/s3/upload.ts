@@ -1,5 +1,5 @@
 /**
- * Uploads one object, mostly under a key that must be free: small ones at once, others in parts.
+ * Uploads one object, mostly under a key that must be free: small ones whole, others in parts.
  * Each request has a buffer as its body, so that the SDK can repeat it.
  */
 import { crc32 } from "node:zlib";

@@ -12,7 +12,7 @@ import { type CheckedOutput, type OutputRules, refused, unsaved } from "./check-
 import { listedVersions, remainingOutputs } from "./remaining.ts";
 import type { Transfers } from "./transfers.ts";
 
-/** Concurrent transfers of one call. The S3 store holds up to 5 MiB for each. */
+/** Concurrent transfers of one call. The S3 store holds up to three parts of each, 15 MiB. */
 export const maxSaving = 4;
 
 /** Milliseconds for deleting the outputs of a failed call, for which its answer waits. */
