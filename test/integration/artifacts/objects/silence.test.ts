@@ -43,15 +43,15 @@ const settledMs = 3_500;
 
 test.for(kinds)("of $name does not hold up a save that is aborted", async (kind) => {
   let isSilent = false;
-  let store: ArtifactStore | undefined;
-  // After the proxy, so that it does not wait for answers.
-  onTestFinished(() => store?.[Symbol.asyncDispose]());
+  // Ends after the proxy, so that the store does not wait for answers.
+  const stack = new AsyncDisposableStack();
+  onTestFinished(() => stack.disposeAsync());
   const endpoint = await startProxy(kind.endpoint(), (request) => {
     // The upload has started, and the version is reserved.
     isSilent ||= kind.isPart(request);
     return isSilent ? "lose" : "forward";
   });
-  store = kind.open(endpoint);
+  const store = stack.use(kind.open(endpoint));
   const abort = new AbortController();
   const source = sourceOf(contentOf(sizeBytes));
   const saving = store.save(newScope(), "a.bin", source, text, abort.signal);
