@@ -4,7 +4,7 @@
  */
 import { inspect } from "node:util";
 import { Command, CommanderError, Option } from "commander";
-import { StoreError } from "../worker/artifacts/store.ts";
+import { NotDeletedError, StoreError } from "../worker/artifacts/store.ts";
 import { BrokerError } from "../worker/broker/broker.ts";
 import {
   CommandError,
@@ -59,7 +59,13 @@ export async function run(argv: readonly string[], context: Context): Promise<nu
 }
 
 /** Tells what went wrong, and returns the exit code for it. */
-function explain(error: unknown, { signal, err }: Context): number {
+function explain(error: unknown, context: Context): number {
+  const { signal, err } = context;
+  if (error instanceof NotDeletedError) {
+    const exitCode = explain(error.cause, context);
+    err.line(`version ${error.saved.version} of that artifact may exist all the same`);
+    return exitCode;
+  }
   if (signal.aborted && signal.reason instanceof Interruption) return signal.reason.exitCode;
   if (error instanceof CommanderError) {
     // Commander has said everything already; help and version are no failures.

@@ -98,8 +98,8 @@ export interface ArtifactStore extends AsyncDisposable {
   /**
    * Saves a new version, numbered from 0. Concurrent saves of a name get different versions. A
    * failed save leaves none, and readers see finished versions only. Also rejects with
-   * NotDeletedError, around the reason. After an abort a server may still carry out the last
-   * request of a small file.
+   * NotDeletedError, around the reason. A server may still carry out a request that it never
+   * answered, of a save that was aborted or timed out, and then a version appears later.
    */
   save(
     scope: ArtifactScope,

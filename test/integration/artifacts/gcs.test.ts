@@ -10,7 +10,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { GcsOperation } from "../../../harness/fakes/gcs/request.ts";
 import { type GcsFaultKind, startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
-import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
+import {
+  type ArtifactScope,
+  type ArtifactStore,
+  NotDeletedError,
+} from "../../../worker/artifacts/store.ts";
 import { contentOf } from "../../conformance/artifacts/object-store/saving.ts";
 import { keyOf } from "../../conformance/artifacts/object-store/seeded.ts";
 import {
@@ -18,6 +22,7 @@ import {
   never,
   readText,
   sourceOf,
+  streamOf,
   text,
 } from "../../conformance/artifacts/under-test.ts";
 import { gcsStore, useFakeGcs, useGcsCredentials } from "../../support/gcs.ts";
@@ -25,6 +30,9 @@ import { gcsStore, useFakeGcs, useGcsCredentials } from "../../support/gcs.ts";
 const bucketName = "artifacts";
 const server = useFakeGcs({ buckets: [bucketName] });
 const MiB = 1024 * 1024;
+
+/** More than any store repeats a request. */
+const always = 100;
 
 function openStore(...args: Parameters<typeof gcsStore> | []): ArtifactStore {
   const store = args.length === 0 ? gcsStore(server().endpoint, bucketName) : gcsStore(...args);
@@ -104,6 +112,47 @@ describe("a save", () => {
     fault("uploads.put", { kind: "error", status: 410, code: "gone" });
     await store.save(scope, "a", sourceOf(content), text, never);
     expect((await read(store, scope, "a")).equals(content)).toBe(true);
+  });
+
+  test("fails when the server loses its uploads again and again", async () => {
+    const [store, scope, content] = [openStore(), newScope(), contentOf(9 * MiB)];
+    fault("uploads.put", { kind: "error", status: 404, code: "notFound" }, always);
+    const open = vi.fn(() => streamOf([content]));
+    const saving = store.save(scope, "a", { sizeBytes: 9 * MiB, open }, text, never);
+    await expect(saving).rejects.toThrow("failed with status 410");
+    expect(open).toHaveBeenCalledTimes(4);
+    expect(objectsOf(scope.root)).toEqual([]);
+  });
+
+  describe.each([10, 9 * MiB])("of %d bytes that the server damages", (sizeBytes) => {
+    function saveDamaged(store: ArtifactStore, scope: ArtifactScope) {
+      const stored = server().bucket(bucketName);
+      const put = stored.put.bind(stored);
+      const damage = vi.spyOn(stored, "put");
+      onTestFinished(() => damage.mockRestore());
+      damage.mockImplementation((facts, content, conditions) => {
+        if (!facts.name.startsWith(scope.root)) return put(facts, content, conditions);
+        const { crc32c: _crc32c, ...rest } = facts;
+        return put(rest, Buffer.from("damaged"), conditions);
+      });
+      return store.save(scope, "a", sourceOf(contentOf(sizeBytes)), text, never);
+    }
+
+    test("fails, and leaves no version", async () => {
+      const [store, scope] = [openStore(), newScope()];
+      await expect(saveDamaged(store, scope)).rejects.toThrow(/"a" .* was damaged on its way\.$/);
+      expect(objectsOf(scope.root)).toEqual([]);
+    });
+
+    test("fails with the version that cannot be deleted", async () => {
+      const [store, scope] = [openStore(), newScope()];
+      fault("objects.delete", { kind: "error", status: 403, code: "forbidden" }, always);
+      const error: unknown = await saveDamaged(store, scope).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(NotDeletedError);
+      const { saved, cause } = error as NotDeletedError;
+      expect(saved.version).toBe(0);
+      expect(String(cause)).toContain("was damaged on its way");
+    });
   });
 
   test("of more bytes than announced leaves no version, however large it is", async () => {

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { S3Error } from "../../../harness/fakes/s3/errors.ts";
 import { gcsVariables } from "../../../harness/fakes/gcs/variables.ts";
 import { s3Variables as variablesOf } from "../../../harness/fakes/s3/variables.ts";
 import { useFakeGcs } from "../../support/gcs.ts";
@@ -226,6 +227,29 @@ describe("harness artifact", () => {
     const { objects } = server().bucket(bucket);
     expect([...objects.keys()]).toContain(`harness/${user}/${session}/a.txt/0`);
     expect(await run(["get", "a.txt", "--output", "-"])).toEqual(succeeded("a"));
+  });
+
+  test("names the version that may exist after a save whose outcome is not known", async () => {
+    const { run } = await newPlace(s3Variables());
+    const put = ["put", "-", "--name", "a.txt", "--no-metadata"];
+    await run(put, [Buffer.from("a")]);
+    const stored = server().bucket(bucket);
+    const store = stored.put.bind(stored);
+    const storing = vi.spyOn(stored, "put");
+    onTestFinished(() => storing.mockRestore());
+    // From then on the server denies to tell what it has.
+    storing.mockImplementation((key, ...rest) => {
+      if (!key.endsWith("/a.txt/1")) return store(key, ...rest);
+      const denied = { kind: "error", status: 403, code: "AccessDenied" } as const;
+      const rule = server().fault({ operation: "HeadObject", fault: denied, times: 100 });
+      onTestFinished(() => rule[Symbol.dispose]());
+      store(key, ...rest);
+      throw new S3Error(500, "InternalError");
+    });
+    const { exitCode, stderr } = await run(put, [Buffer.from("b")]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^error: Artifact "a\.txt" of session \S+ could not be saved: /);
+    expect(stderr).toMatch(/\nversion 1 of that artifact may exist all the same\n$/);
   });
 
   test("reads where it may not write", async () => {

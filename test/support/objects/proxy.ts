@@ -6,8 +6,8 @@ import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What happens to a request: it goes on, or its answer never comes, or it is denied. */
-export type Passage = "forward" | "withhold answer" | "deny";
+/** What happens to a request: it goes on, or its answer never comes, or it is lost, or denied. */
+export type Passage = "forward" | "withhold answer" | "lose" | "deny";
 
 /** A request by what a proxy sees of it. */
 export interface SeenRequest {
@@ -23,6 +23,7 @@ export async function startProxy(
   const proxy = createServer((incoming, response) => {
     const { method = "", url = "", headers } = incoming;
     const passage = decide({ method, url });
+    if (passage === "lose") return void incoming.resume();
     if (passage === "deny") {
       incoming.resume();
       response.writeHead(403).end();

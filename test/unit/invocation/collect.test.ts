@@ -530,7 +530,7 @@ describe("outputs of which one cannot be saved", () => {
     await expect(
       collect(noNotes, { store: { ...failing(store, 1), deleteVersion }, clock }),
     ).rejects.toThrow(refused(/the store is full\. These outputs .* "a.txt" version 0\.$/));
-    expect(waits).toEqual([5_000]);
+    expect(waits).toEqual([3_000, 2_000]);
     expect(logged[0]).toContain("outputs.not_deleted");
   });
 });

@@ -73,7 +73,7 @@ export class GcsClient implements Disposable {
       // Repeated by the SDK already.
       const access = await this.#authenticate(signal);
       try {
-        return await this.#send<Data>(request, access, signal);
+        return await this.#send<Data>(request, access, attempt, signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!isRefreshed && isUnauthorized(error)) {
@@ -96,6 +96,7 @@ export class GcsClient implements Disposable {
   async #send<Data>(
     request: GcsRequest,
     { auth, headers }: Access,
+    attempt: number,
     signal: AbortSignal,
   ): Promise<GcsResponse<Data>> {
     const { method, query, body, answers = "json", accepts = [] } = request;
@@ -114,7 +115,7 @@ export class GcsClient implements Disposable {
       });
     } catch (error) {
       signal.throwIfAborted();
-      throw toGcsError(error);
+      throw toGcsError(error, attempt);
     }
   }
 
@@ -153,7 +154,7 @@ interface Failure {
   readonly response?: { readonly status?: number; readonly data?: unknown };
 }
 
-function toGcsError(error: unknown): GcsError {
+function toGcsError(error: unknown, attempts?: number): GcsError {
   const { message, status, response, code } = (error ?? {}) as Failure;
   const text = typeof response?.data === "string" ? messageIn(response.data) : message;
   // The URL of an upload lets anyone write who knows it.
@@ -162,6 +163,7 @@ function toGcsError(error: unknown): GcsError {
     withoutUrls,
     response?.status ?? status,
     typeof code === "string" ? code : undefined,
+    attempts,
   );
 }
 

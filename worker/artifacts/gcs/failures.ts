@@ -2,7 +2,7 @@
  * Failures of requests, their public reasons, and what they mean.
  */
 import type { ErrorMeaning } from "../objects/bucket.ts";
-import { reasonOfRequest, reasons } from "../objects/reasons.ts";
+import { isRefusal, reasonOfRequest, reasons } from "../objects/reasons.ts";
 
 /** A request that failed. It keeps nothing of what was sent. */
 export class GcsError extends Error {
@@ -10,12 +10,15 @@ export class GcsError extends Error {
   readonly status: number | undefined;
   /** Of an error of Node's or the network's, or a code of this file. */
   readonly code: string | undefined;
+  /** Which attempt at the request failed so, the last one. */
+  readonly attempts: number;
 
-  constructor(message: string, status: number | undefined, code: string | undefined) {
+  constructor(message: string, status: number | undefined, code: string | undefined, attempts = 1) {
     super(message);
     this.name = "GcsError";
     this.status = status;
     this.code = code;
+    this.attempts = attempts;
   }
 }
 
@@ -24,14 +27,12 @@ export const failureCodes = {
   silent: "TIMEOUT",
   noCredentials: "NO_CREDENTIALS",
   skewedClock: "SKEWED_CLOCK",
-  damaged: "DAMAGED",
 } as const;
 
 const reasonsByCode: ReadonlyMap<string | undefined, string> = new Map([
   [failureCodes.silent, reasons.silent],
   [failureCodes.noCredentials, reasons.noCredentials],
   [failureCodes.skewedClock, reasons.skewedClock],
-  [failureCodes.damaged, reasons.damaged],
 ]);
 
 /** Why a request failed, for callers. */
@@ -81,9 +82,9 @@ export function isTransient(error: unknown): boolean {
 
 /** What an error says about the object that a request was for. */
 export function meaningOf(error: unknown): ErrorMeaning {
-  const status = error instanceof GcsError ? (error.status ?? 0) : 0;
+  if (!(error instanceof GcsError)) return "unknown";
   if (isConditionFailed(error)) return "condition failed";
   // A server has lost an upload that it has started, as it has one that was completed.
-  if (status === 410 || isMissing(error)) return "upload gone";
-  return status >= 400 && status < 500 ? "refused" : "unknown";
+  if (error.status === 410) return "upload gone";
+  return isRefusal(error.status) && error.attempts === 1 ? "refused" : "unknown";
 }

@@ -15,7 +15,7 @@ import type {
   SmallObject,
   Uploader,
 } from "../objects/bucket.ts";
-import type { CutContent } from "../objects/parts.ts";
+import type { UploadContent } from "../objects/parts.ts";
 import { GcsBucket, generationOf } from "./bucket.ts";
 import { Checksum } from "./checksum.ts";
 import { GcsClient } from "./client.ts";
@@ -105,7 +105,7 @@ export class GcsObjects implements ObjectBucket {
     return generationOf(await this.#bucket.insert(object, content, checksum.value, signal));
   }
 
-  upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Uploader {
+  upload(content: UploadContent, isExclusive: boolean, signal: AbortSignal): Uploader {
     const uploader = createUploader({ bucket: this.#bucket, ...content }, signal);
     const replaces = isExclusive ? "0" : undefined;
     return {

@@ -4,11 +4,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FileMetadata } from "@google-cloud/storage";
 import { backoffDelays } from "../../support/backoff.ts";
-import { type CutContent, readWhole, sendInParts } from "../objects/parts.ts";
+import { notSaved } from "../failures.ts";
+import { UnknownOutcomeError } from "../objects/bucket.ts";
+import { type UploadContent, readWhole, sendInParts } from "../objects/parts.ts";
+import { reasons } from "../objects/reasons.ts";
 import { type GcsBucket, type NewObject, generationOf } from "./bucket.ts";
 import { Checksum } from "./checksum.ts";
 import type { GcsRequest, GcsResponse } from "./client.ts";
-import { GcsError, failureCodes, isTransient } from "./failures.ts";
+import {
+  GcsError,
+  failureCodes,
+  isConditionFailed,
+  isMissing,
+  isTransient,
+  unlessMissing,
+} from "./failures.ts";
 
 /** Bytes of a request: a multiple of 256 KiB, Cloud Storage, "Resumable uploads". */
 const partBytes = 8 * 1024 * 1024;
@@ -17,24 +27,24 @@ const partBytes = 8 * 1024 * 1024;
 const maxFailures = 4;
 const waitsMs = { baseMs: 250, capMs: 4_000, random: () => 0.5 + Math.random() / 2 };
 
-/** Milliseconds to cancel an upload that failed. */
-const cancelTimeoutMs = 10_000;
-
-/** Status of an upload that goes on, and of one that was cancelled. */
-const [incomplete, cancelled] = [308, 499];
+/** Status of an upload that goes on, of one that was cancelled, and of one that was lost. */
+const [incomplete, cancelled, gone] = [308, 499, 410];
 
 /** Parts in memory: the server takes those of an upload in their order only. */
 export const partBuffers = { maxOfContent: 1, max: 10, smallBytes: 64 * 1024 } as const;
 
 /** An upload's bucket and content. */
-export interface Upload extends CutContent {
+export interface Upload extends UploadContent {
   readonly bucket: GcsBucket;
 }
 
 /** Content whose upload may be repeated under another name. */
 export interface Uploader extends Disposable {
   readonly isInParts: boolean;
-  /** Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing. */
+  /**
+   * Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing; with
+   * StoreError for content that was damaged, in UnknownOutcomeError when it may be stored so.
+   */
   put(object: NewObject): Promise<FileMetadata>;
 }
 
@@ -55,7 +65,7 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
       const checksum = new Checksum();
       checksum.update(content);
       const stored = await bucket.insert(object, content, checksum.value, signal);
-      return verified(bucket, stored, checksum);
+      return verified(upload, stored, checksum, signal);
     },
     [Symbol.dispose]: () =>
       void whole.then(
@@ -76,10 +86,11 @@ async function uploadParts(
   try {
     await sendInParts(upload, partBytes, (part, ending) => session.send(part, ending), signal);
   } catch (error) {
-    await session.cancel();
+    // What it cannot cancel, the server forgets.
+    await upload.cleanUps.run((limit) => session.cancel(limit), signal);
     throw error;
   }
-  return verified(bucket, session.stored, session.checksum);
+  return verified(upload, session.stored, session.checksum, signal);
 }
 
 /** An upload that a server has started. */
@@ -126,11 +137,9 @@ class UploadSession {
     this.#sentBytes += part.byteLength;
   }
 
-  /** Also after the abort of the caller's signal. What it cannot cancel, the server forgets. */
-  async cancel(): Promise<void> {
-    const signal = AbortSignal.timeout(cancelTimeoutMs);
+  async cancel(signal: AbortSignal): Promise<void> {
     const cancel = { method: "DELETE", url: this.#url, accepts: [cancelled] } as const;
-    await this.#bucket.client.request(cancel, signal).catch(() => undefined);
+    await this.#bucket.client.request(cancel, signal);
   }
 
   /** Bytes of the present part that have arrived; all of them once the object is stored. */
@@ -158,12 +167,18 @@ class UploadSession {
     return this.#request({ headers, body: Buffer.alloc(0) }, signal);
   }
 
-  #request(
+  async #request(
     request: Pick<GcsRequest, "headers" | "body" | "isRepeated">,
     signal: AbortSignal,
   ): Promise<GcsResponse<FileMetadata>> {
     const put = { method: "PUT", url: this.#url, accepts: [incomplete] } as const;
-    return this.#bucket.client.request({ ...put, ...request }, signal);
+    try {
+      return await this.#bucket.client.request({ ...put, ...request }, signal);
+    } catch (error) {
+      // Servers have two statuses for an upload that they do not know.
+      if (!isMissing(error)) throw error;
+      throw new GcsError("the server has lost the upload", gone, undefined);
+    }
   }
 }
 
@@ -175,13 +190,20 @@ function endOf(headers: Headers): number {
 
 /** The stored object. One with other content, which no server should keep, is removed. */
 async function verified(
-  bucket: GcsBucket,
+  { bucket, key, cleanUps }: Upload,
   stored: FileMetadata,
   checksum: Checksum,
+  signal: AbortSignal,
 ): Promise<FileMetadata> {
   const { name = "", crc32c } = stored;
   if (crc32c === undefined || crc32c === checksum.value) return stored;
-  const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await bucket.delete(name, signal, generationOf(stored)).catch(() => undefined);
-  throw new GcsError("the stored checksum differs", undefined, failureCodes.damaged);
+  const remove = (limit: AbortSignal) =>
+    unlessMissing(() => bucket.delete(name, limit, generationOf(stored))).catch(
+      (error: unknown) => {
+        // Others have replaced it.
+        if (!isConditionFailed(error)) throw error;
+      },
+    );
+  const damaged = notSaved(key, reasons.damaged);
+  throw (await cleanUps.run(remove, signal)) ? damaged : new UnknownOutcomeError(damaged);
 }

@@ -5,7 +5,7 @@
 import type { Readable } from "node:stream";
 import type { ArtifactKey, ArtifactLevel } from "../scope.ts";
 import type { PartBuffersOptions } from "./part-buffers.ts";
-import type { CutContent } from "./parts.ts";
+import type { UploadContent } from "./parts.ts";
 
 /** Facts about an object. */
 export interface ObjectFacts {
@@ -39,6 +39,14 @@ export interface NewObject {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** A write failed with `cause`, and its object may exist all the same. */
+export class UnknownOutcomeError extends Error {
+  constructor(cause: unknown) {
+    super("the outcome of a write is not known", { cause });
+    this.name = "UnknownOutcomeError";
+  }
+}
+
 /** What a write needs: that no object has the key, or only the one with this ETag. */
 export type Condition = "absent" | { readonly etag: string };
 
@@ -46,7 +54,11 @@ export type Condition = "absent" | { readonly etag: string };
 export interface Uploader extends Disposable {
   /** Whether the content goes in several requests, all of them again with each `put`. */
   readonly isInParts: boolean;
-  /** Writes the content. After a failure, another key may be tried; no parts are left. */
+  /**
+   * Writes the content. The caller may try another key after a failure, which leaves no parts.
+   * Rejects with StoreError where nothing came of it, and with UnknownOutcomeError where its object
+   * must not be taken for the content.
+   */
   put(object: NewObject): Promise<void>;
 }
 
@@ -81,7 +93,7 @@ export type ErrorMeaning =
   | "unsupported"
   /** The server has refused the request, and nothing came of it. */
   | "refused"
-  /** The request may have been carried out, or may still be. */
+  /** The request, or one that it repeats, may have been carried out, or may still be. */
   | "unknown";
 
 /** Where agents look for artifacts. */
@@ -127,7 +139,7 @@ export interface ObjectBucket extends Disposable {
     signal: AbortSignal,
   ): Promise<string>;
   /** Takes content that will be written, once, where `isExclusive` under a key that is free. */
-  upload(content: CutContent, isExclusive: boolean, signal: AbortSignal): Uploader;
+  upload(content: UploadContent, isExclusive: boolean, signal: AbortSignal): Uploader;
   /** Deletes an object, or only the one with this ETag. False where that is gone. */
   delete(key: string, etag: string | undefined, signal: AbortSignal): Promise<boolean>;
 

@@ -8,6 +8,7 @@ import { exactly } from "../content.ts";
 import { notSaved } from "../failures.ts";
 import type { ArtifactKey } from "../scope.ts";
 import type { ArtifactSource } from "../store.ts";
+import type { CleanUps } from "./clean-ups.ts";
 import type { PartBuffers } from "./part-buffers.ts";
 
 /** A content to send. */
@@ -16,6 +17,11 @@ export interface CutContent {
   /** For errors. */
   readonly key: ArtifactKey;
   readonly buffers: PartBuffers;
+}
+
+/** A content to upload, and the owner of the requests that tidy up after it. */
+export interface UploadContent extends CutContent {
+  readonly cleanUps: CleanUps;
 }
 
 /**

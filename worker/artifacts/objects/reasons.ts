@@ -31,6 +31,14 @@ const byStatus: ReadonlyMap<number, string> = new Map([
 /** Codes of Node and OpenSSL: Node.js, "TLS: X509 certificate error codes". */
 const codesOfCertificates = /CERT|LEAF_SIGNATURE|HOSTNAME_MISMATCH/;
 
+/**
+ * Whether an answer's status says that nothing came of the request. A busy server, or one that has
+ * waited too long for the request, may have carried out an earlier one.
+ */
+export function isRefusal(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 500 && ![408, 429].includes(status);
+}
+
 /** The reason of an answer's status, or without an answer that of an error's code. */
 export function reasonOfRequest(status: number | undefined, code: unknown): string {
   const known = byStatus.get(status ?? 0);

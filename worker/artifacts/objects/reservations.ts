@@ -11,6 +11,7 @@
 import { createHash, randomInt, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Condition, ObjectBucket } from "./bucket.ts";
+import type { CleanUps } from "./clean-ups.ts";
 import { marksPrefix } from "./marks.ts";
 
 /** Milliseconds after which a reservation on a server with conditions is taken over. */
@@ -25,26 +26,28 @@ const maxAnnouncements = 4;
  */
 const firstWaitMs = 50;
 
-/** Milliseconds to give a reservation back. */
-const releaseTimeoutMs = 5_000;
-
-/** A key that no other worker writes. Disposing it gives the key back, and never fails. */
+/**
+ * A key that no other worker writes. Disposing it gives the key back, and never fails; one that the
+ * server does not remove keeps a number from being used.
+ */
 export interface Reservation extends AsyncDisposable {
   /** Lets it stand, since what was written may still arrive. */
   keep(): void;
 }
 
 /** Gives a reservation back; undefined when others have the key. */
-type Release = (() => Promise<void>) | undefined;
+type Release = ((signal: AbortSignal) => Promise<unknown>) | undefined;
 
 /** The reservations of a worker in a bucket. Methods reject with the bucket's errors. */
 export class Reservations {
   readonly #bucket: ObjectBucket;
+  readonly #cleanUps: CleanUps;
   /** Keys of this process's savers, which need not ask the server about each other. */
   readonly #own = new Set<string>();
 
-  constructor(bucket: ObjectBucket) {
+  constructor(bucket: ObjectBucket, cleanUps: CleanUps) {
     this.#bucket = bucket;
+    this.#cleanUps = cleanUps;
   }
 
   /**
@@ -71,7 +74,7 @@ export class Reservations {
     return {
       keep: () => void (isKept = true),
       [Symbol.asyncDispose]: async () => {
-        if (!isKept) await release();
+        if (!isKept) await this.#cleanUps.run(release, signal);
         await owned.disposeAsync();
       },
     };
@@ -79,7 +82,7 @@ export class Reservations {
 
   async #occupy(key: string, signal: AbortSignal): Promise<Release> {
     const content = Buffer.from(randomUUID());
-    const release = (etag: string) => () => this.#remove(key, etag);
+    const release = (etag: string) => (limit: AbortSignal) => this.#bucket.delete(key, etag, limit);
     const created = await this.#writeIf("absent", key, content, signal);
     if (created !== undefined) return release(created);
     const found = await this.#bucket.read(key, signal);
@@ -121,21 +124,15 @@ export class Reservations {
 
   async #announceOnce(prefix: string, signal: AbortSignal): Promise<Release> {
     const key = `${prefix}${randomUUID()}`;
-    const release = (): Promise<void> => this.#remove(key);
+    const release = (limit: AbortSignal) => this.#bucket.delete(key, undefined, limit);
     await using stack = new AsyncDisposableStack();
     // Also where the write fails, since only its answer may be lost.
-    stack.defer(release);
+    stack.defer(() => this.#cleanUps.run(release, signal).then(() => undefined));
     await this.#bucket.write(reservationAt(key), Buffer.from("reserved"), undefined, signal);
     const { objects } = await this.#bucket.list({ prefix, maxEntries: 2 }, signal);
     if (objects.length !== 1 || objects[0]?.key !== key) return undefined;
     stack.move();
     return release;
-  }
-
-  /** Also after an abort. One that the server does not remove keeps a number from being used. */
-  async #remove(key: string, etag?: string): Promise<void> {
-    const signal = AbortSignal.timeout(releaseTimeoutMs);
-    await this.#bucket.delete(key, etag, signal).catch(() => undefined);
   }
 }
 

@@ -17,8 +17,15 @@ import type {
   OpenedArtifact,
   SavedArtifact,
 } from "../store.ts";
-import type { NewObject, ObjectBucket, ObjectFacts, ObjectLayout } from "./bucket.ts";
-import { UnknownOutcomeError, VersionWriter } from "./writer.ts";
+import {
+  type NewObject,
+  type ObjectBucket,
+  type ObjectFacts,
+  type ObjectLayout,
+  UnknownOutcomeError,
+} from "./bucket.ts";
+import { CleanUps } from "./clean-ups.ts";
+import { VersionWriter } from "./writer.ts";
 import { listNames, listVersions } from "./listing.ts";
 import { ObjectMarks, marksPrefix } from "./marks.ts";
 import {
@@ -39,13 +46,14 @@ const maxLatest = 5;
 
 const unusable = "The artifact store cannot be used";
 
-/** A store in a bucket. Its owner disposes it, and with it the bucket. */
+/** A store in a bucket. Its owner disposes it, and with it the bucket, after its saves. */
 export class ObjectStore implements ArtifactStore {
   readonly kind: string;
   readonly #bucket: ObjectBucket;
   readonly #marks: MarkStore;
   readonly #writer: VersionWriter;
   readonly #buffers: PartBuffers;
+  readonly #cleanUps = new CleanUps();
   /** Whether the server keeps conditions, once that is known. */
   #isConditional: boolean | undefined;
 
@@ -54,7 +62,7 @@ export class ObjectStore implements ArtifactStore {
     this.kind = bucket.kind;
     this.#bucket = bucket;
     this.#marks = new ObjectMarks(bucket);
-    this.#writer = new VersionWriter(bucket);
+    this.#writer = new VersionWriter(bucket, this.#cleanUps);
     this.#buffers = new PartBuffers(bucket.partBuffers);
     this.#isConditional = bucket.isConditional || undefined;
   }
@@ -101,7 +109,7 @@ export class ObjectStore implements ArtifactStore {
     try {
       const doing = `${artifactTitle(key)} could not be saved`;
       return await this.#guarded(doing, signal, async () => {
-        const content = { source, key, buffers: this.#buffers };
+        const content = { source, key, buffers: this.#buffers, cleanUps: this.#cleanUps };
         const isConditional = this.#isConditional !== false;
         using uploader = this.#bucket.upload(content, isConditional, signal);
         const saveId = randomUUID();
@@ -181,6 +189,7 @@ export class ObjectStore implements ArtifactStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#cleanUps[Symbol.asyncDispose]();
     this.#bucket[Symbol.dispose]();
   }
 

@@ -5,7 +5,14 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../store.ts";
-import type { NewObject, ObjectBucket, ObjectFacts, Uploader } from "./bucket.ts";
+import {
+  type NewObject,
+  type ObjectBucket,
+  type ObjectFacts,
+  UnknownOutcomeError,
+  type Uploader,
+} from "./bucket.ts";
+import type { CleanUps } from "./clean-ups.ts";
 import { isOfSave } from "./metadata.ts";
 import { type Reservation, Reservations } from "./reservations.ts";
 
@@ -15,8 +22,11 @@ const maxConflicts = 10;
 /** Longest wait before another attempt, in milliseconds. */
 const conflictWaitMs = 100;
 
+/** Uploads of one version that the server loses, each sent anew. */
+const maxLostUploads = 3;
+
 /** Milliseconds to find out what became of a write that was aborted. */
-const outcomeTimeoutMs = 5_000;
+const outcomeTimeoutMs = 1_000;
 
 /** An object under the key of a version. */
 export interface VersionWrite {
@@ -30,27 +40,20 @@ export interface VersionWrite {
 /** The key is this save's, or another object has it, or another saver is writing to it. */
 export type WriteOutcome = "own" | "taken" | "reserved";
 
-/** A write failed with `cause`, and its object may exist all the same. */
-export class UnknownOutcomeError extends Error {
-  constructor(cause: unknown) {
-    super("the outcome of a write is not known", { cause });
-    this.name = "UnknownOutcomeError";
-  }
-}
-
 /** Writes the versions of a worker's saves. */
 export class VersionWriter {
   readonly #bucket: ObjectBucket;
   readonly #reservations: Reservations;
 
-  constructor(bucket: ObjectBucket) {
+  constructor(bucket: ObjectBucket, cleanUps: CleanUps) {
     this.#bucket = bucket;
-    this.#reservations = new Reservations(bucket);
+    this.#reservations = new Reservations(bucket, cleanUps);
   }
 
   /**
    * Rejects with errors of the bucket and the content, or the signal's reason, when the object does
-   * not exist; when that is not known, with {@link UnknownOutcomeError}.
+   * not exist; when that is not known, with {@link UnknownOutcomeError}. A server that gives no
+   * answer may still carry the request out later, after the writer has looked.
    */
   async write(version: VersionWrite, signal: AbortSignal): Promise<WriteOutcome> {
     const { object, uploader, isConditional } = version;
@@ -66,7 +69,8 @@ export class VersionWriter {
 
   /** On a server that lets one saver create an object. */
   async #create(version: VersionWrite, signal: AbortSignal): Promise<WriteOutcome> {
-    const { object, saveId, uploader } = version;
+    const { object, uploader } = version;
+    let lostUploads = 0;
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       try {
         await uploader.put(object);
@@ -74,16 +78,28 @@ export class VersionWriter {
       } catch (error) {
         const meaning = this.#bucket.meaningOf(error);
         if (meaning === "conflict") {
-          await sleep(randomInt(conflictWaitMs), undefined, { signal });
+          const isAborted = await sleep(randomInt(conflictWaitMs), false, { signal }).catch(
+            () => true,
+          );
+          if (isAborted) return this.#afterFailure(version, error, signal);
           continue;
         }
         if (meaning !== "condition failed" && meaning !== "upload gone")
           return this.#afterFailure(version, error, signal);
-        const found = await this.#find(version, undefined, signal);
-        if (found !== undefined) return isOfSave(found.metadata, saveId) ? "own" : "taken";
+        const outcome = await this.#lookUp(version, signal);
+        if (outcome !== undefined) return outcome;
+        if (meaning === "upload gone" && ++lostUploads > maxLostUploads) throw error;
       }
     }
-    return "taken";
+    // The other request of the conflicts may be an earlier one of this save.
+    return (await this.#lookUp(version, signal)) ?? "taken";
+  }
+
+  /** Who has the key; undefined where it is free. */
+  async #lookUp(version: VersionWrite, signal: AbortSignal): Promise<"own" | "taken" | undefined> {
+    const found = await this.#find(version, undefined, signal);
+    if (found === undefined) return undefined;
+    return isOfSave(found.metadata, version.saveId) ? "own" : "taken";
   }
 
   /** On a server that lets all savers write, of whom the reservation keeps off the others. */
@@ -102,8 +118,7 @@ export class VersionWriter {
       });
     }
     try {
-      const found = await this.#find(version, undefined, signal);
-      return isOfSave(found?.metadata, version.saveId) ? "own" : "taken";
+      return (await this.#lookUp(version, signal)) ?? "taken";
     } catch {
       // The server has said that it is there. An agent may have replaced it, as it may later.
       return "own";
@@ -112,7 +127,7 @@ export class VersionWriter {
 
   /** The outcome of a write that failed, perhaps after it was carried out. */
   async #afterFailure(version: VersionWrite, error: unknown, signal: AbortSignal): Promise<"own"> {
-    if (this.#isWithoutTrace(error)) throw error;
+    if (this.#isWithoutTrace(error) || error instanceof UnknownOutcomeError) throw error;
     const found = await this.#find(version, error, signal);
     if (isOfSave(found?.metadata, version.saveId)) return "own";
     throw error;

@@ -3,14 +3,14 @@
  * credential.
  */
 import type { ErrorMeaning } from "../objects/bucket.ts";
-import { reasonOfRequest, reasons } from "../objects/reasons.ts";
+import { isRefusal, reasonOfRequest, reasons } from "../objects/reasons.ts";
 
 /** What is read of an error of the SDK, of Node or of the network. */
 interface Failure {
   readonly name?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
-  readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly attempts?: number };
 }
 
 /** By the error's name: Amazon S3 API Reference, "Error responses". */
@@ -62,13 +62,19 @@ export function isConditionFailed(error: unknown): boolean {
 
 const conflicts: ReadonlySet<unknown> = new Set(["ConditionalRequestConflict", "OperationAborted"]);
 
+/** Whether the server refused the last attempt of a request. */
+export function isRefused(error: unknown): boolean {
+  return isRefusal(((error ?? {}) as Failure).$metadata?.httpStatusCode);
+}
+
 /** What an error says about the object that a request was for. */
 export function meaningOf(error: unknown): ErrorMeaning {
   const { name, $metadata } = (error ?? {}) as Failure;
-  const status = $metadata?.httpStatusCode ?? 0;
+  const status = $metadata?.httpStatusCode;
   if (isConditionFailed(error)) return "condition failed";
   if (conflicts.has(name)) return "conflict";
   if (name === "NoSuchUpload") return "upload gone";
   if (status === 501) return "unsupported";
-  return status >= 400 && status < 500 ? "refused" : "unknown";
+  // The error is the last attempt's, and an earlier one may have been carried out.
+  return isRefusal(status) && ($metadata?.attempts ?? 1) === 1 ? "refused" : "unknown";
 }

@@ -23,10 +23,17 @@ import type {
   Uploader,
 } from "../objects/bucket.ts";
 import { marksPrefix } from "../objects/marks.ts";
-import type { CutContent } from "../objects/parts.ts";
+import type { UploadContent } from "../objects/parts.ts";
 import { createClient, serverTimeOf } from "./client.ts";
 import type { S3StoreConfig } from "./config.ts";
-import { isConditionFailed, isMissing, meaningOf, reasonOf, unlessMissing } from "./failures.ts";
+import {
+  isConditionFailed,
+  isMissing,
+  isRefused,
+  meaningOf,
+  reasonOf,
+  unlessMissing,
+} from "./failures.ts";
 import { layout } from "./layout.ts";
 import { readObject } from "./reading.ts";
 import { type PutFacts, createUploader, partBuffers } from "./upload.ts";
@@ -57,8 +64,7 @@ export class S3Objects implements ObjectBucket {
       );
     } catch (error) {
       // Its answer has no body to say why, be it a missing bucket; that of a list has one.
-      if (meaningOf(error) === "refused")
-        await this.list({ prefix: marksPrefix, maxEntries: 1 }, abortSignal);
+      if (isRefused(error)) await this.list({ prefix: marksPrefix, maxEntries: 1 }, abortSignal);
       if (isMissing(error)) return undefined;
       throw error;
     }
@@ -132,7 +138,7 @@ export class S3Objects implements ObjectBucket {
     return ETag;
   }
 
-  upload(content: CutContent, isConditional: boolean, signal: AbortSignal): Uploader {
+  upload(content: UploadContent, isConditional: boolean, signal: AbortSignal): Uploader {
     const how = { client: this.#client, isVerified: this.#isVerified, isConditional };
     const uploader = createUploader({ ...content, ...how }, signal);
     return {

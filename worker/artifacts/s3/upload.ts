@@ -13,7 +13,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { type CutContent, readWhole, sendInParts } from "../objects/parts.ts";
+import { type UploadContent, readWhole, sendInParts } from "../objects/parts.ts";
 
 /** Bytes of a part, at least: Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
 const minPartBytes = 5 * 1024 * 1024;
@@ -25,9 +25,6 @@ const maxParts = 10_000;
  */
 export const partBuffers = { maxOfContent: 3, max: 16, smallBytes: 64 * 1024 } as const;
 
-/** Milliseconds to abort an upload that failed. */
-const abortTimeoutMs = 10_000;
-
 /** What the requests of an upload have in common. */
 export type PutFacts = { readonly Bucket: string; readonly Key: string } & Pick<
   CreateMultipartUploadCommandInput,
@@ -35,7 +32,7 @@ export type PutFacts = { readonly Bucket: string; readonly Key: string } & Pick<
 >;
 
 /** An upload's client and content. */
-export interface Upload extends CutContent {
+export interface Upload extends UploadContent {
   readonly client: S3Client;
   /** Whether the server verifies the checksum of the whole object. */
   readonly isVerified: boolean;
@@ -82,7 +79,7 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
 }
 
 async function uploadParts(upload: Upload, facts: PutFacts, signal: AbortSignal): Promise<void> {
-  const { client, source, isVerified, isConditional } = upload;
+  const { client, source, isVerified, isConditional, cleanUps } = upload;
   const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
   const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });
   const { UploadId } = await client.send(create, { abortSignal: signal });
@@ -108,26 +105,15 @@ async function uploadParts(upload: Upload, facts: PutFacts, signal: AbortSignal)
     });
     await client.send(complete, { abortSignal: signal });
   } catch (error) {
-    await abort(client, target);
+    // What it cannot remove, a lifecycle rule does.
+    const abort = new AbortMultipartUploadCommand(target);
+    await cleanUps.run((limit) => client.send(abort, { abortSignal: limit }), signal);
     throw error;
   }
 }
 
 function partBytesOf(sizeBytes: number): number {
   return Math.max(minPartBytes, Math.ceil(sizeBytes / maxParts));
-}
-
-/** Also after the abort of the caller's signal. What it cannot remove, a lifecycle rule does. */
-async function abort(
-  client: S3Client,
-  target: Pick<CreateMultipartUploadCommandInput, "Bucket" | "Key"> & {
-    readonly UploadId: string | undefined;
-  },
-): Promise<void> {
-  const abortSignal = AbortSignal.timeout(abortTimeoutMs);
-  await client
-    .send(new AbortMultipartUploadCommand(target), { abortSignal })
-    .catch(() => undefined);
 }
 
 /** Base64 of four octets, as S3 writes a CRC-32. */

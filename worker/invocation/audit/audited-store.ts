@@ -68,7 +68,8 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
         await access.require({ ...ok, version: saved.version }, signal);
       } catch (error) {
         // The line of the deletion waits in memory; it says whether the version is gone.
-        const over = AbortSignal.timeout(takeBackTimeoutMs);
+        // A stopped call does not wait for it, and deletes the version with its others.
+        const over = AbortSignal.any([signal, AbortSignal.timeout(takeBackTimeoutMs)]);
         await deleteVersion(scope, filename, saved, over).catch(() => {
           throw new NotDeletedError(saved, error);
         });

@@ -15,8 +15,11 @@ import type { Transfers } from "./transfers.ts";
 /** Concurrent transfers of one call. The S3 store holds up to three parts of each, 15 MiB. */
 export const maxSaving = 4;
 
-/** Milliseconds for deleting the outputs of a failed call, for which its answer waits. */
-const rollbackTimeoutMs = 5_000;
+/**
+ * Milliseconds for deleting the outputs of a failed call, for which its answer waits: while there
+ * is time to save, and then. What follows the end of that time has five seconds with the answer.
+ */
+const rollbackTimeoutsMs = { saving: 3_000, ended: 2_000 };
 
 /** Destination and bounds of outputs. */
 export interface Collection extends OutputRules {
@@ -84,7 +87,7 @@ export async function saveOutputs(
       return { ...facts, version: artifact.version };
     });
   } catch (error) {
-    const remaining = await rollBack(saved, collection);
+    const remaining = await rollBack(saved, collection, ending);
     throw withRemaining(failureOf(error, signal, over, limitMs), remaining);
   }
 }
@@ -129,6 +132,7 @@ function save(
 async function rollBack(
   saved: readonly SavedOutput[],
   { store, scope, clock, log }: Collection,
+  ending: AbortSignal,
 ): Promise<readonly ArtifactVersion[]> {
   const kept = new Set(saved);
   const failures: unknown[] = [];
@@ -141,7 +145,9 @@ async function rollBack(
       failures.push(error);
     }
   });
-  await settlesWithin(Promise.all(deleting), rollbackTimeoutMs, clock);
+  const deleted = Promise.all(deleting);
+  if (!(await settlesWithin(deleted, rollbackTimeoutsMs.saving, clock, ending)))
+    await settlesWithin(deleted, rollbackTimeoutsMs.ended, clock);
   over.abort(new Error("the outputs of a failed call were not taken back in time"));
   const remaining = Array.from(kept, ({ filename, artifact: { version } }) => ({
     filename,

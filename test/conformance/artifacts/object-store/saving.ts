@@ -67,6 +67,21 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
       await expectWhole(store, scope, sizeBytes);
     });
 
+    test.for([
+      ["write", 10, 429, "TooManyRequests"],
+      ["write", 10, 403, "AccessDenied"],
+      ["complete", largeBytes, 429, "TooManyRequests"],
+      ["complete", largeBytes, 403, "AccessDenied"],
+    ] as const)("whose %s of %d bytes is repeated and answered %d is complete", async (row) => {
+      const [request, sizeBytes, status, code] = row;
+      await using store = await create();
+      const scope = newScope();
+      fault(request, { kind: "lose answer" });
+      fault(request, { kind: "error", status, code }, always);
+      expect(await save(store, scope, sizeBytes)).toMatchObject({ version: 0, sizeBytes });
+      await expectWhole(store, scope, sizeBytes);
+    });
+
     test.for(["part", "complete"] as const)(
       "whose %s is refused leaves no version, and no parts",
       async (request) => {
