@@ -1,6 +1,7 @@
 /**
  * The artifact stores of the benchmark, each beside the bare means to move the same bytes.
  */
+import { EventEmitter } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { copyFile, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -138,7 +139,14 @@ function bareGcs(environment: Readonly<Record<string, string>>): Bare {
       await bucket.upload(path, { destination, resumable: false });
     },
     async get(name, destination) {
-      await bucket.file(name).download({ destination });
+      // The SDK's own pipelines put more listeners on a stream than Node takes for usual.
+      const usual = EventEmitter.defaultMaxListeners;
+      EventEmitter.defaultMaxListeners = 2 * usual;
+      try {
+        await bucket.file(name).download({ destination });
+      } finally {
+        EventEmitter.defaultMaxListeners = usual;
+      }
     },
     async remove(name) {
       await bucket.file(name).delete();

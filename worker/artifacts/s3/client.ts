@@ -68,7 +68,21 @@ export function createClient(config: S3StoreConfig): S3Client {
 function regionOf({ region, endpoint }: S3StoreConfig): Pick<S3ClientConfig, "region"> {
   if (region !== undefined) return { region };
   if (endpoint === undefined) return {};
-  return { region: () => new S3Client({}).config.region().catch(() => usualRegion) };
+  let found: Promise<string> | undefined;
+  // The SDK asks for each request, and a client takes as long to make as a request to be answered.
+  return { region: () => (found ??= regionOfSdk()) };
+}
+
+/** From the SDK's own sources. */
+async function regionOfSdk(): Promise<string> {
+  const client = new S3Client({});
+  try {
+    return await client.config.region();
+  } catch {
+    return usualRegion;
+  } finally {
+    client.destroy();
+  }
 }
 
 /** The SDK leaves the header out of what it returns. */

@@ -35,11 +35,11 @@ async function useProfile(region: string): Promise<void> {
   vi.stubEnv("AWS_PROFILE", "artifacts");
 }
 
-/** The region in the signature of a request. */
-async function signedRegion(changes: Partial<S3StoreConfig> = {}): Promise<string | undefined> {
-  const signatures: (string | undefined)[] = [];
-  const server = createServer(({ headers }, response) => {
-    signatures.push(headers.authorization);
+/** A server that refuses requests, with the regions in their signatures. */
+async function refusing() {
+  const regions: (string | undefined)[] = [];
+  const server = createServer(({ headers: { authorization = "" } }, response) => {
+    regions.push(/Credential=[^/]+\/\d+\/([^/]+)\/s3\//.exec(authorization)?.[1]);
     response.writeHead(403).end();
   });
   server.listen(0, "127.0.0.1");
@@ -48,14 +48,16 @@ async function signedRegion(changes: Partial<S3StoreConfig> = {}): Promise<strin
     server.close();
     server.closeAllConnections();
   });
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await using store = s3Store(endpoint, "artifacts", {
-    credentials,
-    region: undefined,
-    ...changes,
-  });
+  return { regions, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+/** The region in the signature of a request. */
+async function signedRegion(changes: Partial<S3StoreConfig> = {}): Promise<string | undefined> {
+  const { regions, endpoint } = await refusing();
+  const config = { credentials, region: undefined, ...changes };
+  await using store = s3Store(endpoint, "artifacts", config);
   await expect(store.check(never)).rejects.toThrow("denies access");
-  return /Credential=[^/]+\/\d+\/([^/]+)\/s3\//.exec(signatures[0] ?? "")?.[1];
+  return regions[0];
 }
 
 test("is that of the profile", async () => {
@@ -81,4 +83,14 @@ test("is the usual one where an endpoint is given, and no region", async () => {
 test("is missing without any, and the error says so", async () => {
   await using store = s3StoreOf({ bucket: "artifacts", credentials, region: undefined });
   await expect(store.check(never)).rejects.toThrow("the region of its bucket is not configured");
+});
+
+test("is looked for once, since each request would take twice as long", async () => {
+  const { regions, endpoint } = await refusing();
+  await using store = s3Store(endpoint, "artifacts", { credentials, region: undefined });
+  vi.stubEnv("AWS_REGION", "eu-north-1");
+  await expect(store.check(never)).rejects.toThrow("denies access");
+  vi.stubEnv("AWS_REGION", "eu-west-3");
+  await expect(store.check(never)).rejects.toThrow("denies access");
+  expect(regions).toEqual(["eu-north-1", "eu-north-1"]);
 });
