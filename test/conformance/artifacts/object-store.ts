@@ -26,9 +26,6 @@ export interface ObjectStoreOptions {
   readonly failures?: FailingObjectStore;
 }
 
-/** More than one part of any store. */
-const severalPartsBytes = 8 * 1024 * 1024 + 1;
-
 /** Names that mean something in URLs, forms, XML or paths, and the longest ones. */
 const names = [
   " padded ",
@@ -82,12 +79,11 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
         await using store = await create();
         const scope = newScope();
         // Made anew each time, since all together are large.
-        const contentBy = (saver: number): Buffer =>
-          Buffer.alloc(severalPartsBytes, `content ${saver} `);
+        const contentBy = (saver: number): Buffer => Buffer.alloc(largeBytes, `content ${saver} `);
         const saved = await Promise.all(
           Array.from({ length: savers }, (_, saver) => {
             const open = () => streamOf([contentBy(saver)]);
-            const source = { sizeBytes: severalPartsBytes, open };
+            const source = { sizeBytes: largeBytes, open };
             return store.save(scope, "a.bin", source, text, never);
           }),
         );
@@ -102,7 +98,7 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
         if (failures !== undefined) expect(failures.kept(scope.root)).toHaveLength(savers);
       }
 
-      test("four at once", { timeout: 120_000 }, () => save(4));
+      test("two at once", { timeout: 120_000 }, () => save(2));
 
       test("32 at once", { tags: "full" }, () => save(32));
     });
@@ -136,9 +132,9 @@ export function describeObjectStore(name: string, options: ObjectStoreOptions): 
       }
     });
 
-    test("content of several parts comes back byte by byte", async () => {
+    test("content of several parts comes back byte by byte", { tags: "full" }, async () => {
       await using store = await create();
-      const [scope, content] = [newScope(), contentOf(largeBytes + 4)];
+      const [scope, content] = [newScope(), contentOf(largeBytes)];
       await store.save(scope, "a.bin", sourceOf(content), text, never);
       const { body } = await store.open(scope, { filename: "a.bin", version: 0 }, never);
       expect((await buffer(body)).equals(content)).toBe(true);

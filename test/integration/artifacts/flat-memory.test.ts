@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const program = fileURLToPath(new URL("./transfer-process.ts", import.meta.url));
 
 const MiB = 1024 * 1024;
-const sizeBytes = 48 * MiB;
+const sizeBytes = 32 * MiB;
 /** The S3 store holds three parts of 5 MiB, Cloud Storage's one of 8 MiB; streams hold little. */
 const maxHeldBytes = 24 * MiB;
 
@@ -44,7 +44,7 @@ interface Transferred {
 
 type Costs = Readonly<Record<"heldBytes" | "ownBytes" | "childrenBytes" | "childrenCalls", number>>;
 
-const title = "48 MiB go into a call and out of it in little memory: %s";
+const title = "32 MiB go into a call and out of it in little memory: %s";
 
 async function expectFlat(kind: string): Promise<void> {
   const env = { ...programEnvironment(), ...(await stores[kind]!()) };
@@ -55,7 +55,7 @@ async function expectFlat(kind: string): Promise<void> {
   expect(staging.heldBytes).toBeLessThan(maxHeldBytes);
   expect(saving.heldBytes).toBeLessThan(maxHeldBytes);
   if (kind !== "filesystem") return;
-  // No byte comes through the worker. Of a buffer of 128 KiB the copy would take 384 reads.
+  // No byte comes through the worker. Of a buffer of 128 KiB the copy would take 256 reads.
   for (const { ownBytes, childrenBytes, childrenCalls } of [staging, saving]) {
     expect(ownBytes).toBeLessThan(MiB);
     expect(childrenBytes).toBeGreaterThanOrEqual(sizeBytes);

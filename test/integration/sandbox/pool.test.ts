@@ -237,7 +237,11 @@ def grow():
     # For a moment the file is there, and not yet the tool's.
     while not os.access("input/data", os.W_OK):
         time.sleep(0.01)
-    with open("input/data", "ab") as file: file.write(bytes(9_000_000))
+    # What it adds before the worker has looked at the file counts as the input's.
+    with open("input/data", "ab", buffering=0) as file:
+        for _ in range(100):
+            file.write(bytes(1_000_000))
+            time.sleep(0.05)
     time.sleep(600)
 threading.Thread(target=grow, daemon=True).start()`;
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });

@@ -294,14 +294,19 @@ describe("a file that cannot be opened", () => {
     expect(JSON.parse(checked.output)).toMatchObject({
       auditLog: { problems: ["the audit log cannot be written"] },
     });
-    const strict = await runWorker(quiet, ["--check", "--strict"]);
-    expect(strict).toMatchObject({
-      code: 78,
-      output: expect.stringContaining("audit log") as unknown,
-    });
     const required = await runWorker({ ...quiet, AUDIT_REQUIRED: "1" });
     expect(required.code).toBe(78);
     expect(required.output).toMatch(/^str-worker: AUDIT_LOG: cannot be opened.*ENOENT/);
+  });
+
+  test("fails --check --strict, and one that can passes it", { tags: "full" }, async () => {
+    const { base, environment } = await surroundWorker({ well: { function: "well" } });
+    const quiet = { ...environment, LOG_LEVEL: "silent" };
+    const missing = { ...quiet, AUDIT_LOG: join(base, "missing/audit.log") };
+    expect(await runWorker(missing, ["--check", "--strict"])).toMatchObject({
+      code: 78,
+      output: expect.stringContaining("audit log") as unknown,
+    });
     const good = await runWorker({ ...quiet, AUDIT_LOG: join(base, "audit.log") }, ["--check"]);
     expect(JSON.parse(good.output)).toMatchObject({ auditLog: { problems: [] } });
     expect(await readFile(join(base, "audit.log"), "utf8")).toBe("");

@@ -47,10 +47,14 @@ async function temporaryDirectory(): Promise<string> {
   return realpath(await mkdtemp(join(tmpdir(), "str-python-")));
 }
 
-/** Options of a runner on a backend that counts. */
+/** Options of a runner on a backend that counts, until the test is over. */
 async function newOptions(changes: Partial<PythonRunnerOptions> = {}) {
   const scratchDir = await temporaryDirectory();
   onTestFinished(() => rm(scratchDir, { recursive: true }));
+  return optionsIn(scratchDir, changes);
+}
+
+function optionsIn(scratchDir: string, changes: Partial<PythonRunnerOptions>) {
   const backend = new CountingBackend();
   const options = {
     pythonBin: systemPython,
@@ -247,17 +251,21 @@ describe("an interpreter outside /usr", () => {
   });
 
   describe("serves a tool", () => {
+    // It keeps nothing of a tool, and to open one takes longer than to ask it.
+    let runner: Awaited<ReturnType<typeof openPythonRunner>>;
+    beforeAll(async () => {
+      const scratchDir = await mkdtemp(join(base, "scratch-"));
+      runner = await openPythonRunner(optionsIn(scratchDir, { pythonBin: python }).options);
+    });
+    afterAll(() => runner[Symbol.asyncDispose]());
+
     async function refusal(name: string, version?: string): Promise<string | undefined> {
-      const { options } = await newOptions({ pythonBin: python });
-      await using runner = await openPythonRunner(options);
       const refused = await runner.refuse(tool({ package: { name, version } }), never);
       expect(refused?.publicReason).toBe(refused?.reason);
       return refused?.reason;
     }
 
     test("that declares no package", async () => {
-      const { options } = await newOptions({ pythonBin: python });
-      await using runner = await openPythonRunner(options);
       expect(await runner.refuse(tool(), never)).toBeUndefined();
     });
 
@@ -321,8 +329,6 @@ describe("an interpreter outside /usr", () => {
     });
 
     test("or is no longer asked about it", async () => {
-      const { options } = await newOptions({ pythonBin: python });
-      await using runner = await openPythonRunner(options);
       const asking = runner.refuse(
         tool({ package: { name: "json", version: undefined } }),
         AbortSignal.abort(),
