@@ -17,9 +17,8 @@ import { type Create, expectRefusal, never, newScope, sourceOf, text } from "../
 /** Content in which no byte is where another one should be. */
 export function contentOf(sizeBytes: number): Buffer {
   const content = Buffer.alloc(sizeBytes);
-  new Uint32Array(content.buffer, 0, Math.floor(sizeBytes / 4)).forEach((_, at, words) => {
-    words[at] = at;
-  });
+  const words = new Uint32Array(content.buffer, 0, Math.floor(sizeBytes / 4));
+  for (let at = 0; at < words.length; at++) words[at] = at;
   return content;
 }
 
