@@ -26,6 +26,7 @@ import {
   text,
 } from "../../conformance/artifacts/under-test.ts";
 import { gcsStore, useFakeGcs, useGcsCredentials } from "../../support/gcs.ts";
+import { patience } from "../../support/patience.ts";
 
 const bucketName = "artifacts";
 const server = useFakeGcs({ buckets: [bucketName] });
@@ -177,11 +178,11 @@ describe("no connection stays open", () => {
     const source = sourceOf(contentOf(9 * MiB));
     const save = store.save(newScope(), "a", source, text, abort.signal);
     const { uploads } = own.bucket(bucketName);
-    await vi.waitFor(() => expect(uploads.size).toBe(1));
+    await vi.waitFor(() => expect(uploads.size).toBe(1), patience);
     abort.abort();
     await expect(save).rejects.toBe(abort.signal.reason);
     await store[Symbol.asyncDispose]();
-    await vi.waitFor(async () => expect(await own.connections()).toBe(0));
+    await vi.waitFor(async () => expect(await own.connections()).toBe(0), patience);
   });
 
   test("after a body that its owner destroys", async () => {
@@ -203,7 +204,7 @@ describe("no connection stays open", () => {
     });
     abort.abort();
     await expect(reading).rejects.toThrow("aborted");
-    await vi.waitFor(async () => expect(await own.connections()).toBe(0));
+    await vi.waitFor(async () => expect(await own.connections()).toBe(0), patience);
   });
 });
 

@@ -6,8 +6,11 @@ import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What happens to a request: it goes on, or its answer never comes, or it is lost, or denied. */
-export type Passage = "forward" | "withhold answer" | "lose" | "deny";
+/**
+ * What happens to a request: it goes on, or its answer never comes or is cut off, or it is lost, or
+ * denied.
+ */
+export type Passage = "forward" | "withhold answer" | "cut answer" | "lose" | "deny";
 
 /** A request by what a proxy sees of it. */
 export interface SeenRequest {
@@ -31,6 +34,8 @@ export async function startProxy(
     }
     const outgoing = send(new URL(url, target), { method, headers }, (answer) => {
       if (passage === "withhold answer") return void answer.resume();
+      if (passage === "cut answer")
+        return void answer.resume().once("end", () => response.destroy());
       response.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(response);
     });

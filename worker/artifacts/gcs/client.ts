@@ -71,7 +71,7 @@ export class GcsClient implements Disposable {
     let isRefreshed = this.#isAnonymous;
     for (let attempt = 1; ; attempt++) {
       // Repeated by the SDK already.
-      const access = await this.#authenticate(signal);
+      const access = await this.#authenticate(attempt, signal);
       try {
         return await this.#send<Data>(request, access, attempt, signal);
       } catch (error) {
@@ -119,7 +119,7 @@ export class GcsClient implements Disposable {
     }
   }
 
-  async #authenticate(signal: AbortSignal): Promise<Access> {
+  async #authenticate(attempt: number, signal: AbortSignal): Promise<Access> {
     try {
       this.#auth ??= this.#storage.authClient.getClient();
       const auth = await abortable(this.#auth, signal);
@@ -127,7 +127,7 @@ export class GcsClient implements Disposable {
     } catch (error) {
       signal.throwIfAborted();
       this.#auth = undefined;
-      throw toCredentialsError(error);
+      throw toCredentialsError(error, attempt);
     }
   }
 
@@ -154,7 +154,7 @@ interface Failure {
   readonly response?: { readonly status?: number; readonly data?: unknown };
 }
 
-function toGcsError(error: unknown, attempts?: number): GcsError {
+function toGcsError(error: unknown, attempts: number): GcsError {
   const { message, status, response, code } = (error ?? {}) as Failure;
   const text = typeof response?.data === "string" ? messageIn(response.data) : message;
   // The URL of an upload lets anyone write who knows it.
@@ -183,10 +183,12 @@ function isOfFile(code: string | undefined): boolean {
   return code !== undefined && ["ENOENT", "EACCES", "EISDIR", "ENOTDIR"].includes(code);
 }
 
-function toCredentialsError(error: unknown): GcsError {
-  const { message, status, code } = toGcsError(error);
-  if (/\biat\b/.test(message)) return new GcsError(message, status, failureCodes.skewedClock);
-  if (status !== undefined && status < 429) return new GcsError(message, 401, code);
+function toCredentialsError(error: unknown, attempts: number): GcsError {
+  const { message, status, code } = toGcsError(error, attempts);
+  const failed = (shownStatus: number | undefined, shownCode: string | undefined): GcsError =>
+    new GcsError(message, shownStatus, shownCode, attempts);
+  if (/\biat\b/.test(message)) return failed(status, failureCodes.skewedClock);
+  if (status !== undefined && status < 429) return failed(401, code);
   const isAway = status !== undefined || (/^E[A-Z]/.test(code ?? "") && !isOfFile(code));
-  return new GcsError(message, status, isAway ? code : failureCodes.noCredentials);
+  return failed(status, isAway ? code : failureCodes.noCredentials);
 }

@@ -10,7 +10,7 @@ export class GcsError extends Error {
   readonly status: number | undefined;
   /** Of an error of Node's or the network's, or a code of this file. */
   readonly code: string | undefined;
-  /** Which attempt at the request failed so, the last one. */
+  /** Attempts until this failure; above 1 an earlier one may have been carried out. */
   readonly attempts: number;
 
   constructor(message: string, status: number | undefined, code: string | undefined, attempts = 1) {
@@ -19,6 +19,11 @@ export class GcsError extends Error {
     this.status = status;
     this.code = code;
     this.attempts = attempts;
+  }
+
+  /** The same failure after other attempts. */
+  after(attempts: number): GcsError {
+    return new GcsError(this.message, this.status, this.code, this.attempts + attempts);
   }
 }
 

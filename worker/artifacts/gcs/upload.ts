@@ -100,6 +100,8 @@ class UploadSession {
   readonly #url: string;
   readonly #totalBytes: number;
   #sentBytes = 0;
+  /** Requests that failed, and may have been carried out. */
+  #failures = 0;
   #stored: FileMetadata | undefined;
 
   constructor(bucket: GcsBucket, url: string, totalBytes: number) {
@@ -128,6 +130,7 @@ class UploadSession {
         [arrivedBytes, failures] = [bytes, 0];
       } catch (error) {
         signal.throwIfAborted();
+        this.#failures++;
         if (!isTransient(error) || ++failures > maxFailures) throw error;
         await sleep(waits.next().value, undefined, { signal });
         const bytes = this.#take(await this.#ask(signal));
@@ -176,8 +179,8 @@ class UploadSession {
       return await this.#bucket.client.request({ ...put, ...request }, signal);
     } catch (error) {
       // Servers have two statuses for an upload that they do not know.
-      if (!isMissing(error)) throw error;
-      throw new GcsError("the server has lost the upload", gone, undefined);
+      if (isMissing(error)) throw new GcsError("the server has lost the upload", gone, undefined);
+      throw error instanceof GcsError ? error.after(this.#failures) : error;
     }
   }
 }

@@ -11,7 +11,10 @@ const requestTimeoutMs = 5_000;
 /** Milliseconds that a save waits for one of them after its abort. */
 const abortedWaitMs = 500;
 
-/** The requests of a store that tidy up. Disposing waits for those that are under way. */
+/**
+ * The requests of a store that tidy up. Each save has two at most, and callers limit saves: a worker
+ * has `maxTransfers` at a time. Disposing waits for those that are under way.
+ */
 export class CleanUps implements AsyncDisposable {
   readonly #running = new Set<Promise<boolean>>();
 

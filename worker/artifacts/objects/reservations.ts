@@ -106,8 +106,19 @@ export class Reservations {
     } catch (error) {
       const meaning = this.#bucket.meaningOf(error);
       if (meaning === "condition failed" || meaning === "conflict") return undefined;
+      // Only its answer may be lost.
+      if (meaning !== "refused") {
+        const remove = (limit: AbortSignal) => this.#removeOwn(key, content, limit);
+        await this.#cleanUps.run(remove, signal);
+      }
       throw error;
     }
+  }
+
+  async #removeOwn(key: string, content: Buffer, signal: AbortSignal): Promise<void> {
+    const found = await this.#bucket.read(key, signal);
+    if (found !== undefined && content.equals(found.content))
+      await this.#bucket.delete(key, found.etag, signal);
   }
 
   async #announce(prefix: string, signal: AbortSignal): Promise<Release> {

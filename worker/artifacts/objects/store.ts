@@ -25,7 +25,6 @@ import {
   UnknownOutcomeError,
 } from "./bucket.ts";
 import { CleanUps } from "./clean-ups.ts";
-import { VersionWriter } from "./writer.ts";
 import { listNames, listVersions } from "./listing.ts";
 import { ObjectMarks, marksPrefix } from "./marks.ts";
 import {
@@ -37,6 +36,7 @@ import {
 } from "./metadata.ts";
 import { PartBuffers } from "./part-buffers.ts";
 import { keepsConditions } from "./probe.ts";
+import { VersionWriter } from "./writer.ts";
 
 /** Versions that one save tries, each taken by another saver. */
 const maxTries = 200;

@@ -71,6 +71,7 @@ export class VersionWriter {
   async #create(version: VersionWrite, signal: AbortSignal): Promise<WriteOutcome> {
     const { object, uploader } = version;
     let lostUploads = 0;
+    let hasConflicted = false;
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       try {
         await uploader.put(object);
@@ -78,14 +79,18 @@ export class VersionWriter {
       } catch (error) {
         const meaning = this.#bucket.meaningOf(error);
         if (meaning === "conflict") {
+          hasConflicted = true;
           const isAborted = await sleep(randomInt(conflictWaitMs), false, { signal }).catch(
             () => true,
           );
           if (isAborted) return this.#afterFailure(version, error, signal);
           continue;
         }
-        if (meaning !== "condition failed" && meaning !== "upload gone")
+        if (meaning !== "condition failed" && meaning !== "upload gone") {
+          // The other request of a conflict may be an earlier one of this save.
+          if (hasConflicted && (await this.#lookUp(version, signal)) === "own") return "own";
           return this.#afterFailure(version, error, signal);
+        }
         const outcome = await this.#lookUp(version, signal);
         if (outcome !== undefined) return outcome;
         if (meaning === "upload gone" && ++lostUploads > maxLostUploads) throw error;

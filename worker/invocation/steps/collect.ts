@@ -16,8 +16,8 @@ import type { Transfers } from "./transfers.ts";
 export const maxSaving = 4;
 
 /**
- * Milliseconds for deleting the outputs of a failed call, for which its answer waits: while there
- * is time to save, and then. What follows the end of that time has five seconds with the answer.
+ * Milliseconds for deleting the outputs of a failed call, for which its answer waits: before saving
+ * is aborted, and after. After the abort, look-ups, deletions and the answer share five seconds.
  */
 const rollbackTimeoutsMs = { saving: 3_000, ended: 2_000 };
 

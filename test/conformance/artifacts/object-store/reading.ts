@@ -9,6 +9,7 @@ import type { ArtifactScope, ArtifactStore } from "../../../../worker/artifacts/
 import { type FailingObjectStore, always, failing } from "./failures.ts";
 import { contentOf } from "./saving.ts";
 import { type Create, expectRefusal, never, newScope, sourceOf, text } from "../under-test.ts";
+import { patience } from "../../../support/patience.ts";
 
 const sizeBytes = 1024 * 1024;
 
@@ -104,7 +105,7 @@ export function describeCutReading(create: Create, failures: FailingObjectStore)
       const body = await open(store, scope);
       const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
       const reading = pipeline(body, sink, { signal: abort.signal });
-      await vi.waitFor(() => expect(body.readableDidRead).toBe(true));
+      await vi.waitFor(() => expect(body.readableDidRead).toBe(true), patience);
       abort.abort();
       await expect(reading).rejects.toThrow("aborted");
       expect(body.destroyed).toBe(true);

@@ -13,6 +13,7 @@ import {
   largeBytes,
 } from "./failures.ts";
 import { type Create, expectRefusal, never, newScope, sourceOf, text } from "../under-test.ts";
+import { patience } from "../../../support/patience.ts";
 
 /** Content in which no byte is where another one should be. */
 export function contentOf(sizeBytes: number): Buffer {
@@ -117,7 +118,7 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
         const [scope, abort] = [newScope(), new AbortController()];
         fault(request, { kind: "stall" }, always);
         const saving = save(store, scope, largeBytes, abort.signal);
-        await vi.waitFor(() => expect(failures.kept(scope.root)).toHaveLength(1));
+        await vi.waitFor(() => expect(failures.kept(scope.root)).toHaveLength(1), patience);
         await expectNothing(store, scope);
         const reason = new Error("the call is over");
         abort.abort(reason);

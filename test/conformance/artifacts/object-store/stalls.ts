@@ -10,6 +10,7 @@ import type { ArtifactScope, ArtifactStore } from "../../../../worker/artifacts/
 import { type Create, never, newScope, sourceOf, text } from "../under-test.ts";
 import { type FailingObjectStore, always, failing, largeBytes } from "./failures.ts";
 import { contentOf } from "./saving.ts";
+import { patience } from "../../../support/patience.ts";
 
 /** More than the kernel keeps of a body that nobody reads. */
 const sizeBytes = 5 * 1024 * 1024;
@@ -49,7 +50,7 @@ export function describeStalls(create: Create, failures: FailingObjectStore): vo
         },
       });
       const reading = pipeline(body, sink, { signal: abort.signal });
-      await vi.waitFor(() => expect(readBytes).toBe(afterBytes));
+      await vi.waitFor(() => expect(readBytes).toBe(afterBytes), patience);
       abort.abort();
       await expect(reading).rejects.toThrow("aborted");
       expect(body.destroyed).toBe(true);
@@ -64,7 +65,7 @@ export function describeStalls(create: Create, failures: FailingObjectStore): vo
         (reason: unknown) => reason,
       );
       expect(error).toBe(signal.reason);
-      await vi.waitFor(() => expect(failures.kept(scope.root)).toEqual([]));
+      await vi.waitFor(() => expect(failures.kept(scope.root)).toEqual([]), patience);
     });
 
     test(

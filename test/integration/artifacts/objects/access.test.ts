@@ -20,6 +20,7 @@ import {
 import { gcsStore, useFakeGcs } from "../../../support/gcs.ts";
 import { type Passage, type SeenRequest, startProxy } from "../../../support/objects/proxy.ts";
 import { s3Store, useFakeS3 } from "../../../support/s3.ts";
+import { patience } from "../../../support/patience.ts";
 
 const s3 = useFakeS3({ buckets: ["artifacts"] });
 const gcs = useFakeGcs({ buckets: ["artifacts"] });
@@ -92,7 +93,10 @@ describe.for(kinds)("in $name", ({ open, keys, is }) => {
     });
     const saving = store.save(scope, "a.txt", sourceOf("a"), text, abort.signal);
     const outcome = saving.catch((error: unknown) => error);
-    await vi.waitFor(() => expect(keys().some((key) => key.startsWith(scope.root))).toBe(true));
+    await vi.waitFor(
+      () => expect(keys().some((key) => key.startsWith(scope.root))).toBe(true),
+      patience,
+    );
     const reason = new Error("the call is over");
     abort.abort(reason);
     return { store, scope, reason, outcome: await outcome };

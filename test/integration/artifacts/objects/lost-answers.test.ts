@@ -1,0 +1,49 @@
+/**
+ * Answers that are lost and then followed by a refusal: what was carried out is found all the same.
+ */
+import { expect, test } from "vitest";
+import { contentOf } from "../../../conformance/artifacts/object-store/saving.ts";
+import { newScope, never, sourceOf, text } from "../../../conformance/artifacts/under-test.ts";
+import { gcsStore, useFakeGcs } from "../../../support/gcs.ts";
+import { type Passage, startProxy } from "../../../support/objects/proxy.ts";
+import { s3Store, useFakeS3 } from "../../../support/s3.ts";
+
+const s3 = useFakeS3({ buckets: ["artifacts"] });
+const gcs = useFakeGcs({ buckets: ["artifacts"] });
+
+const sizeBytes = 9 * 1024 * 1024;
+
+test("an upload whose last answer is lost, and about which the server then tells nothing", async () => {
+  const passages: Passage[] = ["forward", "cut answer", "deny"];
+  const endpoint = await startProxy(gcs().endpoint, ({ method }) =>
+    method === "PUT" ? (passages.shift() ?? "forward") : "forward",
+  );
+  await using store = gcsStore(endpoint, "artifacts");
+  const source = sourceOf(contentOf(sizeBytes));
+  const saving = store.save(newScope(), "a.bin", source, text, never);
+  expect(await saving).toMatchObject({ version: 0 });
+  expect(passages).toEqual([]);
+});
+
+test.for([
+  ["S3", () => s3().endpoint, (url: string) => s3Store(url, "artifacts")],
+  ["Cloud Storage", () => gcs().endpoint, (url: string) => gcsStore(url, "artifacts")],
+] as const)("a reservation in %s of which no answer comes", async ([, target, open]) => {
+  let isSilent = true;
+  const written: string[] = [];
+  const endpoint = await startProxy(target(), ({ method, url }) => {
+    const isReservation = decodeURIComponent(url).includes(".str-claims/versions/");
+    if (!isReservation || method === "GET") return "forward";
+    written.push(method);
+    return isSilent && method !== "DELETE" ? "cut answer" : "forward";
+  });
+  await using store = open(endpoint);
+  const [scope, source] = [newScope(), sourceOf(contentOf(sizeBytes))];
+  await expect(store.save(scope, "a.bin", source, text, never)).rejects.toThrow(
+    "could not be saved",
+  );
+  isSilent = false;
+  expect(written.at(-1)).toBe("DELETE");
+  const again = sourceOf(contentOf(sizeBytes));
+  expect(await store.save(scope, "a.bin", again, text, never)).toMatchObject({ version: 0 });
+});
