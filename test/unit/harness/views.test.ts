@@ -7,6 +7,8 @@ import { describe, expect, test } from "vitest";
 import { DevLog } from "../../../harness/dev/dev-log.ts";
 import { logEvent } from "../../../worker/telemetry/log-event.ts";
 import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
+import type { Context } from "../../../harness/context.ts";
+import { statusPrinter } from "../../../harness/invoke/answer.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { OutputView } from "../../../harness/tool/debug/output-view.ts";
 import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
@@ -31,6 +33,26 @@ function shown(write: (log: Logger) => void): string {
   write(createLogger("debug", { write: (line) => showLogLine(line.trimEnd(), screen) }));
   return text();
 }
+
+test("a status shows its level and fields, or its percentage", () => {
+  const { screen, text } = createScreen();
+  const print = statusPrinter({ err: screen } as Context);
+  print("Counting");
+  print("Reading (1 of 3)", { progress: { done: 1, total: 3, message: "Reading" } });
+  print("4 of 3", { progress: { done: 4, total: 3 } });
+  print("0 of 0", { progress: { done: 0, total: 0 } });
+  const fields = { page: 2, name: "a\u001b b" };
+  print("Warning: …", { log: { level: "warning", text: "slow\u001b", fields } });
+  expect(text().split("\n")).toEqual([
+    "status: Counting",
+    "status: Reading (1 of 3) 33 %",
+    "status: 4 of 3",
+    "status: 0 of 0",
+    expect.stringMatching(/^warning: slow\S* page=2 name="a\S+ b"$/),
+    "",
+  ]);
+  expect(text()).not.toContain("\u001b");
+});
 
 describe("a line of the log", () => {
   test("has the time, the level, the message, and facts as one writes them", () => {
