@@ -104,6 +104,7 @@ async function publishStatus(
   { text, details }: RelayedStatus,
   signal: AbortSignal,
 ): Promise<void> {
+  logEvent(log, "tool.status", { text });
   // The worker drains the pipe all the same, so that the tool never blocks on it.
   if (statusTo === undefined) return;
   try {

@@ -122,6 +122,7 @@ describe("the log of harness dev", () => {
       print("stdout", "\u001b[2Jin /tools/python/x");
       print("stderr", '  File "/tools/python/a.py", line 1');
       print("stderr", "at f (file:///tools/node/a.ts:1:2)");
+      logEvent(ofTool, "tool.status", { text: "Reading (3 of 10)" });
       logEvent(log, "call.failed", { durationMs: 5, statuses: {}, code: "TOOL_ERROR" });
       logEvent(log, "call.failure_cause", { err: new Error("No text") });
       log.debug("something else");
@@ -130,6 +131,7 @@ describe("the log of harness dev", () => {
       "stdout words: \\u001b[2Jin /tools/python/x",
       'stderr words:   File "my tools/a.py", line 1',
       "stderr words: at f (/elsewhere/node/a.ts:1:2)",
+      "status words: Reading (3 of 10)",
     ];
     const withoutTimes = (text: string): string => text.replaceAll(/^\d\d:\d\d:\d\d /gm, "");
     for (const level of [undefined, "info"]) {
