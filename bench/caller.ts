@@ -90,7 +90,8 @@ export class Caller implements AsyncDisposable {
       tools: acquired.tool.toolsPath,
       locate: (path: string) => sandbox.locate(path),
     };
-    const args = runnerArgs(entry, invocationOf(tool), new Map(), paths, maxMessageBytes);
+    const limits = { maxResultBytes: maxMessageBytes };
+    const args = runnerArgs(entry, invocationOf(tool), new Map(), paths, limits);
     await sandbox.workDir.writeArguments(JSON.stringify(args));
     using _statuses = sandbox.workDir.readStatuses(() => undefined);
     const execution = await acquired.start();

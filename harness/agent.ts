@@ -9,6 +9,7 @@ import type {
   PublishOutcome,
 } from "../worker/broker/broker.ts";
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
+import type { StatusListener } from "../worker/protocol/status-details.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
@@ -61,8 +62,8 @@ export interface AgentOptions {
 
 /** How to follow one call. */
 export interface CallOptions {
-  /** Told each status text, in order, before the answer. What it throws fails the call. */
-  readonly onStatus?: (text: string) => void;
+  /** Told each status, in order, before the answer. What it throws fails the call. */
+  readonly onStatus?: StatusListener;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
 }

@@ -9,6 +9,7 @@ import type {
 } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { invokeMethod } from "../worker/protocol/request.ts";
+import { type StatusDetails, readStatusDetails } from "../worker/protocol/status-details.ts";
 import { responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import {
   JsonError,
@@ -206,13 +207,19 @@ export function decodeAnswer(payload: Uint8Array): Answer {
   };
 }
 
-/** Decodes the text of a status, from either of its two fields; undefined without one. */
-export function decodeStatusText(payload: Uint8Array): string | undefined {
+/** A status of a call. */
+export interface Status {
+  readonly text: string;
+  readonly details: StatusDetails | undefined;
+}
+
+/** Decodes a status, with its text in either of two fields; undefined without one. */
+export function decodeStatus(payload: Uint8Array): Status | undefined {
   const notification = decodeObject(payload);
   if (typeof notification === "string") return undefined;
-  const { params } = notification;
-  const text = isJsonObject(params) ? params["status_text"] : notification["status_text"];
-  return typeof text === "string" ? text : undefined;
+  const members = isJsonObject(notification["params"]) ? notification["params"] : notification;
+  const text = members["status_text"];
+  return typeof text === "string" ? { text, details: readStatusDetails(members) } : undefined;
 }
 
 /** The object, or why there is none. */

@@ -75,7 +75,8 @@ async function load(
   const { sandbox } = acquired;
   const { workDir } = sandbox;
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const args = runnerArgs(tool, checkCaller, new Map(), paths, maxMessageBytes);
+  const limits = { maxResultBytes: maxMessageBytes };
+  const args = runnerArgs(tool, checkCaller, new Map(), paths, limits);
   const written = workDir.writeArguments(JSON.stringify({ ...args, load_only: true }));
   // The runner ends without a reader of its statuses.
   using _status = workDir.readStatuses(() => undefined);

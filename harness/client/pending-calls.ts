@@ -2,8 +2,9 @@
  * Routes answers and statuses to the pending calls of an agent.
  */
 import { BrokerError, type HeardMessage } from "../../worker/broker/broker.ts";
+import type { StatusListener } from "../../worker/protocol/status-details.ts";
 import { responseTopic, statusTopic } from "../../worker/protocol/topics.ts";
-import { decodeStatusText } from "../messages.ts";
+import { decodeStatus } from "../messages.ts";
 
 /** Largest number of pending calls; further ones are refused. */
 const maxPendingCalls = 10_000;
@@ -15,7 +16,7 @@ export interface PendingCall extends Disposable {
 }
 
 interface Entry {
-  readonly onStatus: ((text: string) => void) | undefined;
+  readonly onStatus: StatusListener | undefined;
   settle(answer: Uint8Array | Error): void;
 }
 
@@ -35,7 +36,7 @@ export class PendingCalls {
    * Registers a call. `onStatus` receives its statuses; its error becomes the answer. Throws
    * BrokerError for too many calls, and the error of `fail`.
    */
-  open(correlationId: string, onStatus?: (text: string) => void): PendingCall {
+  open(correlationId: string, onStatus?: StatusListener): PendingCall {
     if (this.#failure) throw this.#failure;
     if (this.#entries.size >= maxPendingCalls) {
       throw new BrokerError(`${maxPendingCalls} calls have no answer yet`, { transient: true });
@@ -72,10 +73,10 @@ export class PendingCalls {
 
 /** Reports a status; ignores other payloads. */
 function reportStatus(entry: Entry, payload: Uint8Array): void {
-  const text = decodeStatusText(payload);
-  if (text === undefined) return;
+  const status = decodeStatus(payload);
+  if (status === undefined) return;
   try {
-    entry.onStatus?.(text);
+    entry.onStatus?.(status.text, status.details);
   } catch (error) {
     entry.settle(error instanceof Error ? error : new Error(String(error)));
   }

@@ -12,6 +12,7 @@ import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { CreatedArtifact } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
+import type { StatusDetails, StatusListener } from "../../worker/protocol/status-details.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
 import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";
 import { Agent, type CallResult, defaultAgentName, newInbox } from "../agent.ts";
@@ -23,7 +24,7 @@ export { BrokerError } from "../../worker/broker/broker.ts";
 export { ConfigError } from "../../worker/config/config.ts";
 export { RequestTooLargeError } from "../messages.ts";
 export { ToolCallError } from "./tool-call-error.ts";
-export type { Broker, BrokerLog, CreatedArtifact, JsonObject };
+export type { Broker, BrokerLog, CreatedArtifact, JsonObject, StatusDetails };
 export type {
   ArtifactInput,
   ArtifactInputs,
@@ -64,8 +65,8 @@ export interface ToolClientOptions {
 export interface InvokeOptions {
   /** By parameter name. Parameters without an argument get the filename or filenames. */
   readonly artifacts?: ArtifactInputs;
-  /** Receives each status text in order, before the result. Its error fails the call. */
-  readonly onStatus?: (text: string) => void;
+  /** Receives each status in order, before the result. Its error fails the call. */
+  readonly onStatus?: StatusListener;
   /** Ends the wait; a tool that runs goes on. */
   readonly signal?: AbortSignal;
   /** Time limit in whole seconds, 1 to 86400; 300 by default. */

@@ -1,6 +1,6 @@
 /**
- * The log of a worker as authors of tools want it: what tools print at every level, and nothing of
- * the worker's own stack.
+ * The log of a worker as authors of tools want it: output and statuses of tools at every level, and
+ * nothing of the worker's own stack.
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import type { EventName } from "../../worker/telemetry/events.ts";
@@ -31,6 +31,7 @@ export interface DevLogOptions {
 /** Events that are shown in a way of their own. */
 const ready: EventName = "worker.ready";
 const output: EventName = "tool.output";
+const status: EventName = "tool.status";
 const failureCause: EventName = "call.failure_cause";
 /** After it, what a tool prints is shown no more. */
 const outputLimit: EventName = "tool.output_limit_reached";
@@ -60,6 +61,7 @@ export class DevLog {
     if (entry?.event === ready) this.#onReady(entry.members);
     if (entry === undefined) showText(line, this.#screen);
     else if (entry.event === output) this.#showOutput(entry);
+    else if (entry.event === status) this.#showOutput(entry, "status");
     else if (this.#isShown(entry) || entry.event === outputLimit)
       showEntry(entry, this.#screen, this.#isShown({ level: "debug" }));
     // The line before says that the call failed; these are the tool's own words.
@@ -70,15 +72,18 @@ export class DevLog {
     return levels.indexOf(level) >= this.#shownFrom;
   }
 
-  #showOutput({ time, members }: LogEntry): void {
-    const [stream = "", tool = "", text = ""] = ["stream", "tool", "text"].map((name) => {
-      const value = members[name];
-      return typeof value === "string" ? value : "";
-    });
+  /** @param stream the entry's unless given */
+  #showOutput({ time, members }: LogEntry, stream = textOf(members["stream"])): void {
+    const tool = textOf(members["tool"]);
+    const text = textOf(members["text"]);
     const shown = stream === "stderr" ? toHostPaths(text, this.#dirs) : text;
     const origin = `${stream} ${tool}:`;
     this.#screen.line(
       `${this.#screen.paint("dim", `${time} ${printable(origin)}`)} ${printable(shown)}`,
     );
   }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

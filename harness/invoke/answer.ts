@@ -3,14 +3,34 @@
  */
 import { type Context, exit } from "../context.ts";
 import type { Answer } from "../messages.ts";
+import type { LogLine, Progress, StatusListener } from "../../worker/protocol/status-details.ts";
 import { printable } from "./screen.ts";
 
 /** An answer, or its absence, which the caller explains. */
 export type CallOutcome = Answer | { readonly kind: "no-answer" };
 
-/** Prints each status of a call. */
-export function statusPrinter({ err }: Context): (text: string) => void {
-  return (text) => err.line(`${err.paint("dim", "status:")} ${printable(text)}`);
+/** Prints each status of a call: log lines with their level, progress with its percentage. */
+export function statusPrinter({ err }: Context): StatusListener {
+  return (text, { progress, log } = {}) => {
+    if (log) {
+      const style = logStyles[log.level];
+      err.line(`${err.paint(style, `${log.level}:`)} ${printable(logText(log))}`);
+      return;
+    }
+    err.line(`${err.paint("dim", "status:")} ${printable(text)}${percentage(progress)}`);
+  };
+}
+
+const logStyles = { debug: "dim", info: "dim", warning: "yellow", error: "red" } as const;
+
+function logText({ text, fields = {} }: LogLine): string {
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${text}${pairs.join("")}`;
+}
+
+function percentage({ done, total }: Partial<Progress> = {}): string {
+  if (done === undefined || total === undefined || done > total || total === 0) return "";
+  return ` ${Math.floor((100 * done) / total)} %`;
 }
 
 /** Prints the outcome of a call; with `json` the response goes to standard output in any case. */

@@ -10,7 +10,7 @@ import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/tabl
 import { documentPath, plots } from "../../bench/document.ts";
 import type { BenchReport } from "../../bench/report.ts";
 import { formatReport } from "../../bench/table.ts";
-import { decodeAnswer, decodeStatusText } from "../../harness/messages.ts";
+import { decodeAnswer, decodeStatus } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/invoke/screen.ts";
 import type { ToolNames } from "../../harness/tool/names.ts";
@@ -370,7 +370,7 @@ describe("an example is accepted:", () => {
       const message: unknown = JSON.parse(text);
       if (!isJsonObject(message)) return "nothing";
       if (message["method"] === "sam_remote_tool/status") {
-        return typeof decodeStatusText(Buffer.from(text)) === "string" ? "status" : "no status";
+        return decodeStatus(Buffer.from(text)) ? "status" : "no status";
       }
       const announced = decodeAnnouncement(Buffer.from(text));
       if (announced !== undefined) return announced.worker;

@@ -1,9 +1,12 @@
 /**
  * What a tool is handed and what it imports: the context and the error, documented in tool.d.ts.
  */
+import { logStatus, partialStatus, progressStatus } from "./statuses.js";
 
 const { byteLength } = Buffer;
+const { now } = Date;
 const { entries, hasOwn } = Object;
+const { max } = Math;
 const fs = process.getBuiltinModule("node:fs");
 
 const filenameMaxBytes = 255;
@@ -12,7 +15,8 @@ const maxQuotedCharacters = 80;
 
 /**
  * @import { ArtifactContent, ArtifactDescription } from "./tool.js"
- * @import { ToolContext, ToolContextOptions } from "./tool.js"
+ * @import { Progress, ToolContext, ToolContextOptions } from "./tool.js"
+ * @import { Status } from "./statuses.js"
  */
 
 /**
@@ -69,6 +73,8 @@ export class Context {
     this.sessionId = options.sessionId ?? "";
     this.appName = options.appName ?? "";
     this.taskId = options.taskId ?? "";
+    this.deadlineMs = options.deadlineMs;
+    this.traceparent = options.traceparent;
     this.#artifacts = new Map(entries(options.artifacts ?? {}));
     this.#filenames = new Map(entries(options.filenames ?? {}));
     this.#config = options.config ?? {};
@@ -78,11 +84,30 @@ export class Context {
 
   /** @param {string} text */
   async sendStatus(text) {
-    try {
-      return (await this.#onStatus(`${text}`)) !== false;
-    } catch {
-      return false;
-    }
+    return this.#send(() => ({ text: `${text}` }));
+  }
+
+  /** @param {Progress} progress */
+  async reportProgress(progress) {
+    return this.#send(() => progressStatus(progress));
+  }
+
+  /**
+   * @param {string} level
+   * @param {string} text
+   * @param {Readonly<Record<string, unknown>>} fields
+   */
+  async log(level, text, fields = {}) {
+    return this.#send(() => logStatus(level, text, fields));
+  }
+
+  /** @param {unknown} value */
+  async partialResult(value) {
+    return this.#send(() => partialStatus(value));
+  }
+
+  timeLeftSeconds() {
+    return this.deadlineMs === undefined ? undefined : max(0, (this.deadlineMs - now()) / 1000);
   }
 
   /** @param {string} param */
@@ -165,6 +190,20 @@ export class Context {
   /** What was said of the saved artifacts, by filename. For the runner. */
   describedOutputs() {
     return new Map([...this.#outputs].filter(([, said]) => Object.keys(said).length > 0));
+  }
+
+  /**
+   * Sends a status before anything is awaited: the tool may keep the event loop busy afterwards.
+   *
+   * @param {() => Status} describe may throw
+   */
+  async #send(describe) {
+    try {
+      const { text, details } = describe();
+      return (await this.#onStatus(text, details)) !== false;
+    } catch {
+      return false;
+    }
   }
 
   /** @param {string} filename */

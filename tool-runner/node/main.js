@@ -119,7 +119,9 @@ class Run {
         entries(call.artifact_metadata).map(([param, { filename }]) => [param, filename]),
       ),
       outputDir: call.output_dir,
-      onStatus: (text) => statuses.send(text),
+      onStatus: (text, details) => statuses.send(text, details),
+      ...(call.deadline_ms === 0 ? {} : { deadlineMs: call.deadline_ms }),
+      ...(call.traceparent === "" ? {} : { traceparent: call.traceparent }),
     });
   }
 

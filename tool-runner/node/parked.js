@@ -89,7 +89,7 @@ function rehearse() {
     `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
   );
   const statuses = new StatusPipe(call.status_pipe);
-  const context = new Context({ onStatus: (text) => statuses.send(text) });
+  const context = new Context({ onStatus: (text, details) => statuses.send(text, details) });
   const document = resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
   for (const step of [() => takeCall(nowhere), () => writeResult(document, call)]) {
     try {

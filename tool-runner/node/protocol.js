@@ -35,6 +35,8 @@ const errorMaxCharacters = 4_000;
  * @property {string} task_id
  * @property {number} max_result_bytes
  * @property {boolean} load_only
+ * @property {number} deadline_ms
+ * @property {string} traceparent
  */
 
 /** What a member is when it is absent or null; its type is the type it must have. */
@@ -55,6 +57,8 @@ const defaults = /** @type {const} */ ({
   task_id: "",
   max_result_bytes: 10_000_000,
   load_only: false,
+  deadline_ms: 0,
+  traceparent: "",
 });
 
 const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);

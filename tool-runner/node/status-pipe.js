@@ -15,7 +15,9 @@ const lineMaxBytes = 4_096;
  */
 const maxWaitingLines = 10_000;
 
-/** Sends the texts of a tool's statuses, in order, without holding up the event loop. */
+/** @import { StatusDetails } from "./tool.js" */
+
+/** Sends a tool's statuses, in order, without holding up the event loop. */
 export class StatusPipe {
   /**
    * Whether there is a pipe that nobody reads: the worker, which reads it from before the start, is
@@ -51,15 +53,18 @@ export class StatusPipe {
   }
 
   /**
-   * Sends a text; false when it cannot be sent. Never rejects. A text that does not fit into a line
-   * is shortened and ends in "…".
+   * Sends a status; false when it cannot be sent. Rejects only where details are no JSON. Where
+   * they do not fit into the line, the text goes alone, shortened if need be; a partial result is
+   * sent whole or not at all.
    *
    * @param {string} text
+   * @param {StatusDetails} [details]
    * @returns {Promise<boolean>}
    */
-  async send(text) {
+  async send(text, details = {}) {
     if (this.#descriptor === undefined) return false;
-    const line = statusLine(text);
+    const line = statusLine(text, details);
+    if (line === undefined) return false;
     // At once where there is room: the tool may be about to keep the event loop busy for long.
     if (this.#waitingLines === 0) {
       try {
@@ -124,15 +129,27 @@ function openWaiting(path) {
   }
 }
 
-/** @param {string} text */
-function statusLine(text) {
-  const line = encodeStatus(text);
-  return byteLength(line) <= lineMaxBytes ? line : encodeStatus(`${fitting(text)}…`);
+/**
+ * @param {string} text
+ * @param {StatusDetails} details
+ * @returns {string | undefined} undefined for a partial result that does not fit
+ */
+function statusLine(text, { partialResult, ...rest }) {
+  const details = stringify({ ...rest, partial_result: partialResult });
+  const line = encodeStatus(text, details);
+  if (byteLength(line) <= lineMaxBytes) return line;
+  if (partialResult !== undefined) return undefined;
+  const alone = encodeStatus(text);
+  return byteLength(alone) <= lineMaxBytes ? alone : encodeStatus(`${fitting(text)}…`);
 }
 
-/** @param {string} text */
-function encodeStatus(text) {
-  return `{"status": ${stringify(text)}}\n`;
+/**
+ * @param {string} text
+ * @param {string} details JSON of an object, whose members follow the text
+ */
+function encodeStatus(text, details = "{}") {
+  const members = details === "{}" ? "" : `, ${details.slice(1, -1)}`;
+  return `{"status": ${stringify(text)}${members}}\n`;
 }
 
 /**

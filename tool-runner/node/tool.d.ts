@@ -45,7 +45,7 @@ export interface ArtifactDescription {
 
 /**
  * What a tool knows of its call, and its ways to the outside: status updates, artifacts,
- * configuration. Every method returns a promise.
+ * configuration. Every method returns a promise, but for `timeLeftSeconds`.
  */
 export interface ToolContext {
   /** The caller, as the request says it. */
@@ -54,6 +54,13 @@ export interface ToolContext {
   /** The calling agent. */
   readonly appName: string;
   readonly taskId: string;
+  /** Epoch milliseconds at which the time limit ends the tool, if known. */
+  readonly deadlineMs: number | undefined;
+  /** W3C trace context of the call, if it has one. */
+  readonly traceparent: string | undefined;
+
+  /** Seconds until the deadline, at least 0; undefined without one. */
+  timeLeftSeconds(): number | undefined;
 
   /**
    * Tells the user how far the tool is. Best effort: false when it could not be sent; never
@@ -64,6 +71,26 @@ export interface ToolContext {
    * answer, awaited or not.
    */
   sendStatus(text: string): Promise<boolean>;
+
+  /**
+   * A status that says how much is done: `Reading (3 of 10)`, for programs also as numbers. False
+   * when it could not be sent, and for what is no finite number from 0; never rejects.
+   */
+  reportProgress(progress: Progress): Promise<boolean>;
+
+  /**
+   * A status that is a line of a log: `Warning: Slow page (url=…)`, for programs also as level,
+   * text and fields. An unknown level counts as info. Values of fields that are no text, number or
+   * boolean are sent as their text. False when it could not be sent; never rejects.
+   */
+  log(level: LogLevel, text: string, fields?: Readonly<Record<string, unknown>>): Promise<boolean>;
+
+  /**
+   * A status with a part of the result, as JSON of at most some 3 KB: with its text it has to fit
+   * into a line of 4096 bytes. False when it could not be sent, for null, for what does not fit or
+   * is no JSON; never rejects.
+   */
+  partialResult(value: unknown): Promise<boolean>;
 
   /**
    * The content of the artifact that was passed for a parameter; null when there is none.
@@ -110,6 +137,29 @@ export interface ToolContext {
   getConfig(key: string, otherwise?: unknown): Promise<unknown>;
 }
 
+/** How far a tool is, in units of its own: finite numbers from 0. */
+export interface Progress {
+  readonly done: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+export type LogLevel = "debug" | "info" | "warning" | "error";
+
+/** A line of a tool's log. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly text: string;
+  readonly fields?: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** What a status says besides its text. */
+export interface StatusDetails {
+  readonly progress?: Progress;
+  readonly log?: LogLine;
+  readonly partialResult?: unknown;
+}
+
 /** What a context that is made by hand knows. Everything has a default. */
 export interface ToolContextOptions {
   readonly userId?: string;
@@ -125,7 +175,13 @@ export interface ToolContextOptions {
   /** An existing directory for output artifacts; `output` where not given. */
   readonly outputDir?: string;
   /** Gets each status, and may say false when it cannot send it. */
-  readonly onStatus?: (text: string) => boolean | void | Promise<boolean | void>;
+  readonly onStatus?: (
+    text: string,
+    details?: StatusDetails,
+  ) => boolean | void | Promise<boolean | void>;
+  /** Epoch milliseconds. */
+  readonly deadlineMs?: number;
+  readonly traceparent?: string;
 }
 
 /** A context for the test of a tool. In a sandbox the runner makes one per call. */

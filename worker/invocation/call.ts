@@ -13,7 +13,7 @@ import { failureFacts } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
 import type { Invoker } from "./invoker.ts";
 import { remainingOutputs } from "./steps/remaining.ts";
-import { type RelayReport, StatusRelay } from "./steps/status-relay.ts";
+import { type RelayReport, type RelayedStatus, StatusRelay } from "./steps/status-relay.ts";
 
 /** Dependencies of a call. */
 export interface CallParts {
@@ -50,14 +50,14 @@ export async function runCall(
   const over = new AbortController();
   const statusSignal = AbortSignal.any([signals.publish, over.signal]);
   const relay = new StatusRelay(
-    (text) => publishStatus({ ...parts, log }, invocation, text, statusSignal),
+    (status) => publishStatus({ ...parts, log }, invocation, status, statusSignal),
     parts.clock,
   );
   const outcome = await parts.invoker.invoke(invocation, {
     signal: signals.run,
     waitSignal: signals.wait,
     log,
-    onStatus: (text) => relay.push(text),
+    onStatus: (text, details) => relay.push({ text, details }),
     claimed,
     audit,
   });
@@ -101,13 +101,14 @@ function stopped({ started, idempotent, remainingArtifacts = [] }: Stopped): Inv
 async function publishStatus(
   { session, clock, log }: CallParts,
   { taskId, statusTo }: Invocation,
-  text: string,
+  { text, details }: RelayedStatus,
   signal: AbortSignal,
 ): Promise<void> {
+  logEvent(log, "tool.status", { text });
   // The worker drains the pipe all the same, so that the tool never blocks on it.
   if (statusTo === undefined) return;
   try {
-    const payload = encodeStatus(taskId, text, clock.nowMs());
+    const payload = encodeStatus(taskId, text, clock.nowMs(), details);
     await session.publish({ topic: statusTo, payload, isStatus: true }, signal);
   } catch (error) {
     logEvent(log, "status.publish_failed", { err: error });

@@ -8,6 +8,7 @@ import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
 import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import { requireSendable } from "../protocol/response.ts";
+import type { StatusListener } from "../protocol/status-details.ts";
 import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
@@ -25,7 +26,13 @@ import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, saveOutputs } from "./steps/collect.ts";
 import { CallRecord } from "./call-record.ts";
-import { type CallTimes, TimeLimitReached, remainingLimitMs, savingLimitMs } from "./limits.ts";
+import {
+  type CallTimes,
+  TimeLimitReached,
+  remainingLimitMs,
+  savingLimitMs,
+  toolDeadlineMs,
+} from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { logOutput } from "./steps/output-log.ts";
@@ -50,7 +57,7 @@ export interface CallContext {
   /** Aborts when the worker cancels calls without a slot. */
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
-  onStatus(text: string): void;
+  readonly onStatus: StatusListener;
   /** Undefined where no other worker can receive the call. */
   readonly claimed?: Claimed;
   /** Undefined without an audit log. */
@@ -128,7 +135,9 @@ async function run(
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
   const artifacts = await stage(parts, { invocation, workDir, scope, times }, signal);
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const args = runnerArgs(tool, invocation, artifacts, paths, maxMessageBytes);
+  const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
+  const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
+  const args = runnerArgs(tool, invocation, artifacts, paths, bounds);
   const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
   await written;

@@ -58,6 +58,14 @@ export function remainingLimitMs(times: CallTimes, nowMs: number): number {
   return Math.min(times.limitMs, times.deadlineMs - nowMs - answerReserveMs);
 }
 
+/**
+ * Epoch milliseconds, whole, at which the time limit ends a tool that is about to start: up to the
+ * time of its start too early, never too late.
+ */
+export function toolDeadlineMs(times: CallTimes, nowMs: number): number {
+  return Math.floor(nowMs + remainingLimitMs(times, nowMs));
+}
+
 /** Milliseconds for saving outputs from now on, so that the answer arrives before the deadline. */
 export function savingLimitMs({ deadlineMs }: CallTimes, nowMs: number): number {
   return Math.max(leastSavingMs, deadlineMs - nowMs - answerReserveMs);

@@ -56,6 +56,8 @@ export interface Invocation {
   readonly sentAtMs: number;
   /** Clock of `sentAtMs`, unless it is the worker's. */
   readonly sentAtClock?: SendingClock;
+  /** W3C trace context of the call. */
+  readonly traceparent?: string;
 }
 
 /** Clock of the sending time. */

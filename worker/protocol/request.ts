@@ -12,6 +12,7 @@ import type {
 } from "./invocation.ts";
 import { maxTimeoutSeconds } from "./limits.ts";
 import { isPublishableTopic } from "./topics.ts";
+import { readTraceparent } from "./traceparent.ts";
 
 /** The method of an invoke request (design document, section 5). */
 export const invokeMethod = "sam_remote_tool/invoke";
@@ -33,7 +34,7 @@ export const unknownId = "unknown";
 /** User property of a message that its sender sends again, for lack of a confirmation. */
 export const resentProperty = "resent";
 
-/** Destination of answers, from the user properties of a message. */
+/** Destination of answers and what else the user properties of a message say. */
 export interface ReplyAddress {
   readonly replyTo: string;
   readonly statusTo: string | undefined;
@@ -41,6 +42,7 @@ export interface ReplyAddress {
   readonly sentAtMs: number | undefined;
   /** Clock of `sentAtMs`; the sender's unless given. */
   readonly sentAtClock?: SendingClock;
+  readonly traceparent?: string | undefined;
 }
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -112,6 +114,7 @@ export function readReplyAddress(
     replyTo,
     statusTo: statusTo !== undefined && isPublishableTopic(statusTo) ? statusTo : undefined,
     sentAtMs: Number.isFinite(timestamp) && timestamp >= earliestSentAtMs ? timestamp : undefined,
+    traceparent: readTraceparent(properties),
   };
 }
 
@@ -189,6 +192,7 @@ export function decodeRequest(
     // A clock ahead of the worker's would move the deadline past the caller's own.
     sentAtMs: Math.min(address.sentAtMs ?? receivedAtMs, receivedAtMs),
     ...(address.sentAtClock && { sentAtClock: address.sentAtClock }),
+    ...(address.traceparent && { traceparent: address.traceparent }),
   });
 }
 

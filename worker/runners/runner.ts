@@ -79,14 +79,15 @@ export interface ToolRunner extends AsyncDisposable {
  * The content of `runner_args.json` (tool-runner/PROTOCOL.md), the same for every language.
  *
  * @param paths the directory of tools as every sandbox has it, and what this one calls such a path
- * @param maxResultBytes largest `result.json` that the worker will read
+ * @param limits the largest `result.json` that the worker will read, and the epoch milliseconds at
+ *   which the time limit ends the tool
  */
 export function runnerArgs(
   tool: ToolEntry,
-  invocation: Pick<Invocation, "args" | "toolConfig" | "taskId" | "caller">,
+  invocation: Pick<Invocation, "args" | "toolConfig" | "taskId" | "caller" | "traceparent">,
   artifacts: ReadonlyMap<string, StagedArtifact>,
   paths: { readonly tools: string } & Pick<Sandbox, "locate">,
-  maxResultBytes: number,
+  limits: { readonly maxResultBytes: number; readonly deadlineMs?: number },
 ): JsonObject {
   const inWork = (name: string): string => paths.locate(`${workDirInside}/${name}`);
   const inputs = [...artifacts].map(
@@ -114,6 +115,8 @@ export function runnerArgs(
     user_id: invocation.caller.userId,
     session_id: invocation.caller.sessionId,
     app_name: invocation.caller.appName,
-    max_result_bytes: maxResultBytes,
+    max_result_bytes: limits.maxResultBytes,
+    ...(limits.deadlineMs !== undefined && { deadline_ms: limits.deadlineMs }),
+    ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
   };
 }

@@ -73,6 +73,12 @@ describe("an example runs:", () => {
     });
   });
 
+  test("add_up", async () => {
+    expect(await run("add_up", { args: { numbers: [1, "x", 2] } })).toMatchObject({
+      result: { total: 3 },
+    });
+  });
+
   test("report", async () => {
     expect(await run("report", { args: { year: 2026 } })).toEqual({
       result: {
@@ -96,7 +102,7 @@ describe("an example runs:", () => {
   });
 
   test("and there are no others", () => {
-    expect(examples).toHaveLength(5);
+    expect(examples).toHaveLength(6);
   });
 });
 

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import {
   RequestTooLargeError,
   decodeAnswer,
-  decodeStatusText,
+  decodeStatus,
   encodeProbe,
   encodeRequest,
   inboxPattern,
@@ -198,14 +198,14 @@ describe("an answer", () => {
 
 describe("a status", () => {
   test("has its text where our worker puts it, or where later peers do", () => {
-    expect(decodeStatusText(encodeStatus("task", "half way", 0))).toBe("half way");
-    expect(decodeStatusText(bytes({ status_text: "half way" }))).toBe("half way");
+    expect(decodeStatus(encodeStatus("task", "half way", 0))?.text).toBe("half way");
+    expect(decodeStatus(bytes({ status_text: "half way" }))?.text).toBe("half way");
   });
 
   test.for([bytes({ params: {} }), bytes([]), Buffer.from("{")])(
     "without a text is none: %s",
     (payload) => {
-      expect(decodeStatusText(payload)).toBeUndefined();
+      expect(decodeStatus(payload)).toBeUndefined();
     },
   );
 });

@@ -7,6 +7,8 @@ import { describe, expect, test } from "vitest";
 import { DevLog } from "../../../harness/dev/dev-log.ts";
 import { logEvent } from "../../../worker/telemetry/log-event.ts";
 import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
+import type { Context } from "../../../harness/context.ts";
+import { statusPrinter } from "../../../harness/invoke/answer.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { OutputView } from "../../../harness/tool/debug/output-view.ts";
 import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
@@ -31,6 +33,26 @@ function shown(write: (log: Logger) => void): string {
   write(createLogger("debug", { write: (line) => showLogLine(line.trimEnd(), screen) }));
   return text();
 }
+
+test("a status shows its level and fields, or its percentage", () => {
+  const { screen, text } = createScreen();
+  const print = statusPrinter({ err: screen } as Context);
+  print("Counting");
+  print("Reading (1 of 3)", { progress: { done: 1, total: 3, message: "Reading" } });
+  print("4 of 3", { progress: { done: 4, total: 3 } });
+  print("0 of 0", { progress: { done: 0, total: 0 } });
+  const fields = { page: 2, name: "a\u001b b" };
+  print("Warning: …", { log: { level: "warning", text: "slow\u001b", fields } });
+  expect(text().split("\n")).toEqual([
+    "status: Counting",
+    "status: Reading (1 of 3) 33 %",
+    "status: 4 of 3",
+    "status: 0 of 0",
+    expect.stringMatching(/^warning: slow\S* page=2 name="a\S+ b"$/),
+    "",
+  ]);
+  expect(text()).not.toContain("\u001b");
+});
 
 describe("a line of the log", () => {
   test("has the time, the level, the message, and facts as one writes them", () => {
@@ -100,6 +122,7 @@ describe("the log of harness dev", () => {
       print("stdout", "\u001b[2Jin /tools/python/x");
       print("stderr", '  File "/tools/python/a.py", line 1');
       print("stderr", "at f (file:///tools/node/a.ts:1:2)");
+      logEvent(ofTool, "tool.status", { text: "Reading (3 of 10)" });
       logEvent(log, "call.failed", { durationMs: 5, statuses: {}, code: "TOOL_ERROR" });
       logEvent(log, "call.failure_cause", { err: new Error("No text") });
       log.debug("something else");
@@ -108,6 +131,7 @@ describe("the log of harness dev", () => {
       "stdout words: \\u001b[2Jin /tools/python/x",
       'stderr words:   File "my tools/a.py", line 1',
       "stderr words: at f (/elsewhere/node/a.ts:1:2)",
+      "status words: Reading (3 of 10)",
     ];
     const withoutTimes = (text: string): string => text.replaceAll(/^\d\d:\d\d:\d\d /gm, "");
     for (const level of [undefined, "info"]) {

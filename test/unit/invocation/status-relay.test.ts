@@ -3,7 +3,7 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { StatusRelay } from "../../../worker/invocation/steps/status-relay.ts";
+import { type RelayedStatus, StatusRelay } from "../../../worker/invocation/steps/status-relay.ts";
 import type { Clock } from "../../../worker/support/clock.ts";
 
 /** Time that stands still until a test moves it; timers follow it. */
@@ -48,11 +48,11 @@ function range(from: number, to: number): string[] {
 function startRelay(publish?: (text: string, clock: StandingClock) => Promise<void>) {
   const clock = new StandingClock();
   const published: string[] = [];
-  const relay = new StatusRelay(async (text) => {
+  const relay = new StatusRelay(async ({ text }) => {
     await publish?.(text, clock);
     published.push(text);
   }, clock);
-  const push = (texts: readonly string[]): void => texts.forEach((text) => relay.push(text));
+  const push = (texts: readonly string[]): void => texts.forEach((text) => relay.push({ text }));
   return { relay, clock, published, push };
 }
 
@@ -87,10 +87,26 @@ describe("the statuses of a call", () => {
     expect(await relay.finish()).toEqual({ published: 51, coalesced: 949 });
   });
 
+  test("that come too fast keep the newest of each detail", async () => {
+    const clock = new StandingClock();
+    const published: RelayedStatus[] = [];
+    const relay = new StatusRelay(async (status) => void published.push(status), clock);
+    for (const text of range(1, 50)) relay.push({ text });
+    relay.push({ text: "51", details: { progress: { done: 1 }, partialResult: 1 } });
+    relay.push({ text: "52", details: { progress: { done: 2 } } });
+    relay.push({ text: "53", details: { log: { level: "info", text: "53" } } });
+    relay.push({ text: "54" });
+    await relay.finish();
+    expect(published.at(-1)).toEqual({
+      text: "54",
+      details: { progress: { done: 2 }, partialResult: 1, log: { level: "info", text: "53" } },
+    });
+  });
+
   test("of a tool that never stops go out at the pace, each the newest of its time", async () => {
     const { relay, clock, published } = startRelay();
     for (let status = 1; status <= 500; status++) {
-      relay.push(String(status));
+      relay.push({ text: String(status) });
       await clock.pass(10);
     }
     // 50 at once, and 5 seconds at 10 a second.
@@ -105,7 +121,7 @@ describe("the statuses of a call", () => {
   test("of a slow tool all arrive, however many they are", async () => {
     const { relay, clock, published } = startRelay();
     for (const text of range(1, 200)) {
-      relay.push(text);
+      relay.push({ text });
       await clock.pass(100);
     }
     expect(published).toEqual(range(1, 200));
@@ -203,7 +219,7 @@ describe("statuses, whenever they come", () => {
       let pushed = 0;
       for (const step of steps) {
         if ("push" in step) {
-          for (let i = 0; i < step.push; i++) relay.push(String(++pushed));
+          for (let i = 0; i < step.push; i++) relay.push({ text: String(++pushed) });
         } else {
           await clock.pass(step.passMs * 10);
         }

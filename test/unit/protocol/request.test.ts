@@ -449,6 +449,21 @@ describe("the reply address of a message", () => {
     ).toEqual({ replyTo: "r/1", statusTo: "s/1", sentAtMs: 1_795_200_128_599 });
   });
 
+  test.each([
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true],
+    ["cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", true],
+    ["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false],
+    ["00-00000000000000000000000000000000-b7ad6b7169203331-01", false],
+    ["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false],
+    ["00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", false],
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n", false],
+    ["", false],
+  ])("has the trace context %j: %j", (traceparent, isValid) => {
+    expect(readReplyAddress({ replyTo: "r", traceparent })?.traceparent).toBe(
+      isValid ? traceparent : undefined,
+    );
+  });
+
   test("takes the status topic under its later name too, the first name first", () => {
     expect(readReplyAddress({ replyTo: "r", a2aStatusTopic: "later" })?.statusTo).toBe("later");
     expect(

@@ -15,6 +15,20 @@ describe("a status notification", () => {
     );
   });
 
+  test("has the details behind the members that every agent reads", () => {
+    const details = {
+      progress: { done: 3, total: 10, message: "Reading" },
+      log: { level: "info", text: "t", fields: { a: 1 } },
+      partialResult: [1],
+    } as const;
+    expect(Buffer.from(encodeStatus("t1", "Reading (3 of 10)", 0, details)).toString()).toBe(
+      '{"jsonrpc":"2.0","method":"sam_remote_tool/status","params":{"task_id":"t1",' +
+        '"status_text":"Reading (3 of 10)","timestamp":"1970-01-01T00:00:00.000Z",' +
+        '"progress":{"done":3,"total":10,"message":"Reading"},' +
+        '"log":{"level":"info","text":"t","fields":{"a":1}},"partial_result":[1]}}',
+    );
+  });
+
   propertyTest.prop([
     fc.string({ unit: "binary" }),
     fc.string({ unit: "binary" }),

@@ -36,7 +36,7 @@ function staged(path: string): StagedArtifact {
 describe("the arguments of a tool runner", () => {
   test("say what to call, with what, and where everything is inside the sandbox", () => {
     const artifacts = new Map([["input_file", staged("/sandbox/work/input/data.csv")]]);
-    expect(runnerArgs(tool, invocation, artifacts, paths, 10_000_000)).toEqual({
+    expect(runnerArgs(tool, invocation, artifacts, paths, { maxResultBytes: 10_000_000 })).toEqual({
       module: "example_tools",
       function: "process",
       args: { input_file: "data.csv", limit: 5 },
@@ -64,14 +64,26 @@ describe("the arguments of a tool runner", () => {
 
   test("keep parameters named like members of every object", () => {
     const artifacts = new Map([["__proto__", staged("/sandbox/work/input/p")]]);
-    const text = JSON.stringify(runnerArgs(tool, invocation, artifacts, paths, 1));
+    const text = JSON.stringify(
+      runnerArgs(tool, invocation, artifacts, paths, { maxResultBytes: 1 }),
+    );
     const { artifact_paths, artifact_metadata } = JSON.parse(text) as Record<string, object>;
     expect(Object.keys(artifact_paths!)).toEqual(["__proto__"]);
     expect(Object.keys(artifact_metadata!)).toEqual(["__proto__"]);
   });
 
+  test("have the deadline and the trace context where they are known", () => {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const limits = { maxResultBytes: 1, deadlineMs: 1_795_200_128_599 };
+    expect(
+      runnerArgs(tool, { ...invocation, traceparent }, new Map(), paths, limits),
+    ).toMatchObject({ deadline_ms: 1_795_200_128_599, traceparent });
+  });
+
   test("do not say where the answer goes", () => {
-    const text = JSON.stringify(runnerArgs(tool, invocation, new Map(), paths, 1));
+    const text = JSON.stringify(
+      runnerArgs(tool, invocation, new Map(), paths, { maxResultBytes: 1 }),
+    );
     expect(text).not.toContain("reply/topic");
     expect(text).not.toContain("status/topic");
   });

@@ -76,7 +76,8 @@ class ToolContext:
     The runner makes one per call. A test of a tool can make its own; every argument has a default.
 
     Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str, as
-    the caller sent them.
+    the caller sent them; `deadline`, epoch seconds at which the time limit ends the tool;
+    `traceparent`, the call's W3C trace context. The last two are None where there is none.
     """
 
     __slots__ = (
@@ -87,8 +88,10 @@ class ToolContext:
         "_outputs",
         "_status",
         "app_name",
+        "deadline",
         "session_id",
         "task_id",
+        "traceparent",
         "user_id",
     )
 
@@ -104,6 +107,8 @@ class ToolContext:
         session_id: str = "",
         app_name: str = "",
         task_id: str = "",
+        deadline: "float | None" = None,
+        traceparent: "str | None" = None,
     ) -> None:
         self._output_dir = output_dir
         self._status = _StatusPipe(status_pipe)
@@ -115,6 +120,8 @@ class ToolContext:
         self.session_id = session_id
         self.app_name = app_name
         self.task_id = task_id
+        self.deadline = deadline
+        self.traceparent = traceparent
 
     def send_status(self, message: str) -> bool:
         """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.
@@ -123,6 +130,43 @@ class ToolContext:
         while the reader is behind.
         """
         return self._status.send(str(message))
+
+    def report_progress(
+        self, done: float, total: "float | None" = None, message: "str | None" = None
+    ) -> bool:
+        """
+        A status that says how much is done, in units of the tool's own: `Reading (3 of 10)`, for
+        programs also as numbers.
+
+        False when it could not be sent, and for what is no finite number from 0; never raises.
+        """
+        from .statuses import progress_status
+
+        return self._status.send_described(progress_status, done, total, message)
+
+    def log(self, level: str, text: str, /, **fields: object) -> bool:
+        """
+        A status that is a line of a log: `Warning: Slow page (url=…)`, for programs also as level,
+        text and fields.
+
+        Levels are debug, info, warning and error; any other counts as info. Values of fields that
+        are no text, number or boolean are sent as their text. False when it could not be sent.
+        """
+        from .statuses import log_status
+
+        return self._status.send_described(log_status, level, text, fields)
+
+    def partial_result(self, value: object) -> bool:
+        """
+        A status with a part of the result, as JSON of at most some 3 KB: with its text it has to
+        fit into a line of 4096 bytes.
+
+        False when it could not be sent, for None, for what does not fit or is no JSON; never
+        raises.
+        """
+        from .statuses import partial_status
+
+        return self._status.send_described(partial_status, value, is_whole=True)
 
     def load_artifact(self, param: str) -> "bytes | None":
         """The content of the artifact that was passed for a parameter; None when there is none.
@@ -200,6 +244,14 @@ class ToolContext:
         """A value of the tool's configuration, which may be a secret."""
         return self._config.get(key, default)
 
+    def time_left(self) -> "float | None":
+        """Seconds until the deadline, at least 0; None without one."""
+        if self.deadline is None:
+            return None
+        import time
+
+        return max(0.0, self.deadline - time.time())
+
     def described_outputs(self) -> "dict[str, dict[str, str]]":
         """
         What was said of the saved artifacts, `mime_type` and `description`, by filename. For the
@@ -236,12 +288,29 @@ class _StatusPipe:
         return (_StatusPipe, (self._path,))
 
     def send(self, message: str) -> bool:
+        return self._write(_status_line(message))
+
+    def send_described(self, describe: object, *of: object, is_whole: bool = False) -> bool:
+        """
+        Sends the text and the details that `describe` makes. Where both do not fit into a line,
+        sends the text alone, or nothing if the details are what counts.
+        """
+        try:
+            message, details = describe(*of)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return False
+        line = _encode_status(message, ", " + details)
+        if len(line) > _STATUS_LINE_MAX_BYTES:
+            return False if is_whole else self.send(message)
+        return self._write(line)
+
+    def _write(self, line: bytes) -> bool:
         if self._descriptor is None:
             self._descriptor = self._open()
         if self._descriptor is None:
             return False
         try:
-            os.write(self._descriptor, _status_line(message))
+            os.write(self._descriptor, line)
         except OSError:
             return False
         return True
@@ -274,8 +343,8 @@ def _fitting(message: str) -> str:
     return message
 
 
-def _encode_status(message: str) -> bytes:
-    return _utf8('{"status": ' + _quote(message) + "}\n")
+def _encode_status(message: str, details: str = "") -> bytes:
+    return _utf8('{"status": ' + _quote(message) + details + "}\n")
 
 
 def _utf8(json_text: str) -> bytes:

@@ -19,7 +19,8 @@ class ToolContextFacade:
 
     The runner makes one per call. A test of a tool can make its own around a `ToolContext`.
 
-    Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str;
+    Attributes: `user_id`, `session_id`, `app_name` (the calling agent), `task_id`, `deadline` and
+    `traceparent`, as in ToolContext;
     `user_profile`, which agents do not send to this runtime and which is empty; `state`, a dict for
     the tool, which begins empty with each call; `raw_tool_context`, None, since there is no agent
     in this process.
@@ -31,6 +32,8 @@ class ToolContextFacade:
         self.session_id = self._context.session_id
         self.app_name = self._context.app_name
         self.task_id = self._context.task_id
+        self.deadline = self._context.deadline
+        self.traceparent = self._context.traceparent
         self.user_profile: "dict[str, object]" = {}
         self.state: "dict[str, object]" = {}
         self.raw_tool_context = None
@@ -140,8 +143,26 @@ class ToolContextFacade:
         """As in ToolContext."""
         return self._context.send_status(message)
 
+    def report_progress(
+        self, done: float, total: "float | None" = None, message: "str | None" = None
+    ) -> bool:
+        """As in ToolContext."""
+        return self._context.report_progress(done, total, message)
+
+    def log(self, level: str, text: str, /, **fields: object) -> bool:
+        """As in ToolContext."""
+        return self._context.log(level, text, **fields)
+
+    def partial_result(self, value: object) -> bool:
+        """As in ToolContext."""
+        return self._context.partial_result(value)
+
+    def time_left(self) -> "float | None":
+        """As in ToolContext."""
+        return self._context.time_left()
+
     def send_signal(self, signal_data: object, skip_buffer_flush: bool = False) -> bool:
-        """False: this runtime carries status texts only."""
+        """False: this runtime carries no signals."""
         return False
 
     def call_llm(self, *_arguments: object, **_options: object) -> str:

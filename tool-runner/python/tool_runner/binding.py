@@ -9,12 +9,13 @@ from .protocol import Call
 from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, class_in, signature_of
 
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
-# Members of the context, none of which a JSON value has.
+# Members of the context that nothing else is likely to have: not `log`, `deadline` and `state`.
 _CONTEXT_MEMBERS = frozenset(
     "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
     "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "
-    "load_artifact_text raw_tool_context save_artifact save_artifact_text send_signal send_status session_id "
-    "task_id user_id user_profile volume_mounts".split()
+    "load_artifact_text partial_result raw_tool_context report_progress save_artifact save_artifact_text "
+    "send_signal send_status session_id task_id time_left traceparent user_id user_profile "
+    "volume_mounts".split()
 )
 _CONFIG_NAME = "tool_config"
 _PROVIDER_NAME = "self"

@@ -26,6 +26,8 @@ _DEFAULTS = {
     "task_id": "",
     "tools_dir": "",
     "max_result_bytes": 10_000_000,
+    "deadline_ms": 0,
+    "traceparent": "",
     "load_only": False,
 }
 

@@ -127,6 +127,8 @@ def _context_of(call: Call) -> ToolContext:
         session_id=call.session_id,
         app_name=call.app_name,
         task_id=call.task_id,
+        deadline=call.deadline_ms / 1000 if call.deadline_ms else None,
+        traceparent=call.traceparent or None,
     )
 
 

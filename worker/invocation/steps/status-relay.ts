@@ -2,6 +2,7 @@
  * Relays statuses from a tool to the agent at a bounded rate.
  */
 import type { Clock } from "../../support/clock.ts";
+import type { StatusDetails } from "../../protocol/status-details.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 
 /** Statuses that pass without delay. */
@@ -11,23 +12,30 @@ export const statusesPerSecond = 10;
 /** Milliseconds for which the answer waits for the last statuses. */
 const flushTimeoutMs = 5_000;
 
+/** A status on its way. */
+export interface RelayedStatus {
+  readonly text: string;
+  readonly details?: StatusDetails | undefined;
+}
+
 /** Counts of a call's statuses. */
 export interface RelayReport {
   readonly published: number;
-  /** Texts beyond the rate, replaced by a later one. */
+  /** Statuses beyond the rate, replaced by a later one. */
   readonly coalesced: number;
 }
 
 /**
  * A token bucket for the statuses of one call. Beyond the rate the newest text replaces the pending
- * one, so that the last status is always published. Keeps the order.
+ * one, and each detail the pending one of its kind, so that the last of each is always published.
+ * Keeps the order.
  */
 export class StatusRelay {
-  readonly #publish: (text: string) => Promise<void>;
+  readonly #publish: (status: RelayedStatus) => Promise<void>;
   readonly #clock: Clock;
   #tokens = statusBurst;
   #refilledAtMs: number;
-  #pending: string | undefined;
+  #pending: RelayedStatus | undefined;
   #timer: NodeJS.Timeout | undefined;
   #unpublished = 0;
   #last: Promise<void> = Promise.resolve();
@@ -37,25 +45,26 @@ export class StatusRelay {
   #coalesced = 0;
 
   /** @param publish logs its own rejections, which do not stop later statuses */
-  constructor(publish: (text: string) => Promise<void>, clock: Clock) {
+  constructor(publish: (status: RelayedStatus) => Promise<void>, clock: Clock) {
     this.#publish = publish;
     this.#clock = clock;
     this.#refilledAtMs = clock.monotonicMs();
   }
 
   /** Never waits, never throws. */
-  push(text: string): void {
+  push(status: RelayedStatus): void {
     if (this.#pending !== undefined) {
-      this.#pending = text;
+      const details = { ...this.#pending.details, ...status.details };
+      this.#pending = { text: status.text, details };
       this.#coalesced++;
       return;
     }
     this.#refill();
     if (this.#tokens >= 1 && this.#unpublished < statusBurst) {
-      this.#send(text);
+      this.#send(status);
       return;
     }
-    this.#pending = text;
+    this.#pending = status;
     this.#timer = setTimeout(() => this.#sendPending(), 1000 / statusesPerSecond);
   }
 
@@ -70,18 +79,18 @@ export class StatusRelay {
   }
 
   #sendPending(): void {
-    const text = this.#pending;
+    const status = this.#pending;
     this.#pending = undefined;
-    if (text !== undefined) this.push(text);
+    if (status !== undefined) this.push(status);
   }
 
-  #send(text: string): void {
+  #send(status: RelayedStatus): void {
     this.#tokens = Math.max(0, this.#tokens - 1);
     this.#unpublished++;
     this.#last = this.#last
       .then(async () => {
         if (this.#isOver) return;
-        await this.#publish(text);
+        await this.#publish(status);
         this.#published++;
       })
       .catch(() => undefined)

@@ -7,6 +7,7 @@
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
+import type { StatusListener } from "../../protocol/status-details.ts";
 import { ReadThrottle } from "./read-throttle.ts";
 import { StatusLines } from "./status-lines.ts";
 
@@ -73,10 +74,10 @@ export class StatusPipe implements Disposable {
   }
 
   /**
-   * Starts reading; `onStatus` receives each text, without control characters. Call once. The
+   * Starts reading; `onStatus` receives each status, without control characters. Call once. The
    * caller owns the channel, and with it the pipe.
    */
-  read(onStatus: (text: string) => void): StatusChannel {
+  read(onStatus: StatusListener): StatusChannel {
     const channel = new PipeStatusChannel(this.#descriptor, this.#socket, onStatus);
     this.#onChunk = (chunk) => channel.take(chunk);
     this.#socket.resume();
@@ -98,7 +99,7 @@ class PipeStatusChannel implements StatusChannel {
   #onExceeded: (readBytes: number) => void = () => undefined;
   #floodPause: NodeJS.Timeout | undefined;
 
-  constructor(descriptor: number, socket: Socket, onStatus: (text: string) => void) {
+  constructor(descriptor: number, socket: Socket, onStatus: StatusListener) {
     this.#descriptor = descriptor;
     this.#socket = socket;
     this.#lines = new StatusLines(onStatus);

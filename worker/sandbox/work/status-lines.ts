@@ -1,6 +1,11 @@
 /**
- * Parses statuses from a stream of bytes: one in each line, `{"status": "…"}`.
+ * Parses statuses from a stream of bytes: one in each line, `{"status": "…"}` with its details.
  */
+import {
+  type StatusDetails,
+  type StatusListener,
+  readStatusDetails,
+} from "../../protocol/status-details.ts";
 import { withoutDeceptive } from "../../support/text/deceptive.ts";
 import { isJsonObject } from "../../support/json/json.ts";
 
@@ -11,16 +16,16 @@ const minLineBytes = 13;
 
 const newline = 0x0a;
 
-/** Splits a stream into lines, and reports the text of each status. */
+/** Splits a stream into lines, and reports each status. */
 export class StatusLines {
-  readonly #onStatus: (text: string) => void;
+  readonly #onStatus: StatusListener;
   /** Copy of an unfinished line. */
   #partial: Buffer | undefined;
   #isTooLong = false;
   #dropped = 0;
 
-  /** @param onStatus receives each text, without control characters */
-  constructor(onStatus: (text: string) => void) {
+  /** @param onStatus receives each status; its texts have no control characters */
+  constructor(onStatus: StatusListener) {
     this.#onStatus = onStatus;
   }
 
@@ -53,14 +58,19 @@ export class StatusLines {
   }
 
   #takeLine(line: Buffer | undefined): void {
-    const text = line && readStatus(line);
-    if (text === undefined) this.#dropped++;
-    else this.#onStatus(text);
+    const status = line && readStatus(line);
+    if (status === undefined) this.#dropped++;
+    else this.#onStatus(status.text, status.details);
   }
 }
 
-/** The text of a line; undefined when it is no status. */
-function readStatus(line: Buffer): string | undefined {
+interface Status {
+  readonly text: string;
+  readonly details: StatusDetails | undefined;
+}
+
+/** The status in a line; undefined when it is none. */
+function readStatus(line: Buffer): Status | undefined {
   if (line.byteLength < minLineBytes) return undefined;
   let parsed: unknown;
   try {
@@ -69,5 +79,6 @@ function readStatus(line: Buffer): string | undefined {
     return undefined;
   }
   if (!isJsonObject(parsed) || typeof parsed["status"] !== "string") return undefined;
-  return withoutDeceptive(parsed["status"].toWellFormed());
+  const text = withoutDeceptive(parsed["status"].toWellFormed());
+  return { text, details: readStatusDetails(parsed) };
 }

@@ -13,6 +13,7 @@ import {
   openDirectory,
   readUntrusted,
 } from "../../support/files/below.ts";
+import type { StatusListener } from "../../protocol/status-details.ts";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";
@@ -57,7 +58,7 @@ export interface WorkDir extends AsyncDisposable {
   /** The directory on the host. */
   readonly path: string;
   /** Starts reading `status.pipe`. Call once; the caller owns the channel. */
-  readStatuses(onStatus: (text: string) => void): StatusChannel;
+  readStatuses(onStatus: StatusListener): StatusChannel;
   /** Writes `runner_args.json`. Call once. */
   writeArguments(text: string): Promise<void>;
   /**
@@ -147,7 +148,7 @@ export class OpenWorkDir implements WorkDir {
     this.#inputs = new Inputs({ ...options, directory: handles.input });
   }
 
-  readStatuses(onStatus: (text: string) => void): StatusChannel {
+  readStatuses(onStatus: StatusListener): StatusChannel {
     if (this.#isRead) throw new Error("a status pipe is read once");
     this.#isRead = true;
     return this.#handles.status.read(onStatus);

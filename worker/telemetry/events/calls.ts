@@ -61,6 +61,12 @@ export const callEvents = {
     facts: { stream: "text", text: "text" },
     when: "The tool prints a line.",
   },
+  "tool.status": {
+    level: "debug",
+    message: "tool status",
+    facts: { text: "text" },
+    when: "A status of the tool is relayed.",
+  },
   "tool.output_limit_reached": {
     level: "debug",
     message: "tool prints too much for the log",

@@ -1,0 +1,13 @@
+/**
+ * The W3C trace context of a call (https://www.w3.org/TR/trace-context/): the user property
+ * `traceparent`.
+ */
+
+/** Version, trace id, parent id and flags; an id of zeros and the version `ff` are invalid. */
+const valid = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The trace context among user properties; undefined without a valid one. */
+export function readTraceparent(properties: Readonly<Record<string, string>>): string | undefined {
+  const value = properties["traceparent"];
+  return value !== undefined && valid.test(value) ? value : undefined;
+}
