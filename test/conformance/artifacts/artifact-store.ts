@@ -370,7 +370,7 @@ function describeNames(create: Create): void {
 
   const anyNames = "whatever names are tried, each is refused or a place of its own, %d times";
   test.for([10])(anyNames, { tags: "promise-C5" }, tryAnyNames);
-  test.for([200])(anyNames, { tags: ["full", "promise-C5"] }, tryAnyNames);
+  test.for([60])(anyNames, { tags: ["full", "promise-C5"] }, tryAnyNames);
 
   async function tryAnyNames(numRuns: number): Promise<void> {
     await using store = await create();

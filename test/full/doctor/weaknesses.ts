@@ -35,7 +35,6 @@ const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
 const children = "tool-runner/python/tool_runner/forks/children.py";
 const rlimits = "worker/sandbox/rlimits.ts";
 const seccomp = "worker/sandbox/bubblewrap/seccomp/seccomp.ts";
-const workDir = "worker/sandbox/work/work-dir.ts";
 
 /**
  * Sandboxes for tools only: trials at the start are made as they should be, since a worker refuses
@@ -538,7 +537,7 @@ function templateFilter()`,
     what: "the worker follows links that tools leave",
     edits: [
       {
-        file: workDir,
+        file: "worker/support/files/below.ts",
         from: "constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK",
         to: "constants.O_RDONLY | constants.O_NONBLOCK",
       },

@@ -110,6 +110,7 @@ export class GcsObjects implements ObjectBucket {
     const replaces = isExclusive ? "0" : undefined;
     return {
       isInParts: uploader.isInParts,
+      ready: uploader.ready,
       put: async ({ key, ...facts }) =>
         void (await uploader.put({ name: key, ...facts, replaces })),
       [Symbol.dispose]: () => uploader[Symbol.dispose](),

@@ -41,6 +41,7 @@ export interface Upload extends UploadContent {
 /** Content whose upload may be repeated under another name. */
 export interface Uploader extends Disposable {
   readonly isInParts: boolean;
+  readonly ready: Promise<unknown>;
   /**
    * Rejects with GcsError, of status 412 when the name is taken, and then leaves nothing; with
    * StoreError for content that was damaged, in UnknownOutcomeError when it may be stored so.
@@ -53,13 +54,14 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { bucket, source } = upload;
   if (source.sizeBytes > partBytes) {
     const put = (object: NewObject): Promise<FileMetadata> => uploadParts(upload, object, signal);
-    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
+    return { isInParts: true, ready: Promise.resolve(), put, [Symbol.dispose]: () => undefined };
   }
   const whole = readWhole(upload, signal);
-  // The first request rejects.
+  // The reader of `ready` meets the error.
   whole.catch(() => undefined);
   return {
     isInParts: false,
+    ready: whole,
     async put(object) {
       const { content } = await whole;
       const checksum = new Checksum();

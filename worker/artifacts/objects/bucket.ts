@@ -54,6 +54,8 @@ export type Condition = "absent" | { readonly etag: string };
 export interface Uploader extends Disposable {
   /** Whether the content goes in several requests, all of them again with each `put`. */
   readonly isInParts: boolean;
+  /** Resolves when the content of a single request is read. Rejects with the content's error. */
+  readonly ready: Promise<unknown>;
   /**
    * Writes the content. The caller may try another key after a failure, which leaves no parts.
    * Rejects with StoreError where nothing came of it, and with UnknownOutcomeError where its object

@@ -12,8 +12,8 @@ const requestTimeoutMs = 5_000;
 const abortedWaitMs = 500;
 
 /**
- * The requests of a store that tidy up. Each save has two at most, and callers limit saves: a worker
- * has `maxTransfers` at a time. Disposing waits for those that are under way.
+ * The requests of a store that tidy up. Each save has two at most, and callers limit saves: a
+ * worker has `maxTransfers` at a time. Disposing waits for those that are under way.
  */
 export class CleanUps implements AsyncDisposable {
   readonly #running = new Set<Promise<boolean>>();

@@ -114,6 +114,8 @@ export class ObjectStore implements ArtifactStore {
         using uploader = this.#bucket.upload(content, isConditional, signal);
         const saveId = randomUUID();
         let version = await this.#next(prefix, signal);
+        // Content that cannot be read uses up no version.
+        await uploader.ready;
         for (let tries = 0; tries < maxTries; tries++) {
           const saved = { version, sizeBytes: source.sizeBytes, saveId };
           const object = objectOf(layout, { key, sessionId, prefix, mimeType }, saved);

@@ -143,6 +143,7 @@ export class S3Objects implements ObjectBucket {
     const uploader = createUploader({ ...content, ...how }, signal);
     return {
       isInParts: uploader.isInParts,
+      ready: uploader.ready,
       put: (object) => uploader.put(this.#factsOf(object)),
       [Symbol.dispose]: () => uploader[Symbol.dispose](),
     };

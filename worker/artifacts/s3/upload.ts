@@ -43,6 +43,7 @@ export interface Upload extends UploadContent {
 /** Content whose upload may be repeated under another key. */
 export interface Uploader extends Disposable {
   readonly isInParts: boolean;
+  readonly ready: Promise<unknown>;
   /** Rejects with the SDK's error, of status 412 when the key is taken, and then leaves nothing. */
   put(facts: PutFacts): Promise<void>;
 }
@@ -52,13 +53,14 @@ export function createUploader(upload: Upload, signal: AbortSignal): Uploader {
   const { client, source, isConditional } = upload;
   if (source.sizeBytes > minPartBytes) {
     const put = (facts: PutFacts): Promise<void> => uploadParts(upload, facts, signal);
-    return { isInParts: true, put, [Symbol.dispose]: () => undefined };
+    return { isInParts: true, ready: Promise.resolve(), put, [Symbol.dispose]: () => undefined };
   }
   const whole = readWhole(upload, signal);
-  // The first request rejects.
+  // The reader of `ready` meets the error.
   whole.catch(() => undefined);
   return {
     isInParts: false,
+    ready: whole,
     async put(facts) {
       const { content } = await whole;
       const put = new PutObjectCommand({

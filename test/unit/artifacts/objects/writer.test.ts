@@ -36,7 +36,12 @@ function write({ meaning, found, error = new Error("answer"), onPut }: Situation
     onPut?.();
     return Promise.reject(error);
   });
-  const uploader: Uploader = { isInParts: false, put, [Symbol.dispose]: () => undefined };
+  const uploader: Uploader = {
+    isInParts: false,
+    ready: Promise.resolve(),
+    put,
+    [Symbol.dispose]: () => undefined,
+  };
   const object = { key: "key", contentType: "text/plain", metadata: {} };
   const writer = new VersionWriter(bucket, new CleanUps());
   const outcome = writer.write({ object, saveId: "own", uploader, isConditional: true }, signal);
