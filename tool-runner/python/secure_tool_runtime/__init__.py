@@ -1,7 +1,8 @@
 """What a tool may import from its runner: the context it is handed and the error it may raise.
 
 What only some tools need is in the modules beside this one and is loaded when it is asked for by
-name: `from secure_tool_runtime import ToolResult`.
+name: `from secure_tool_runtime import ToolResult`. The status pipe is in this one: another module
+would take 0.2 ms of each cold start.
 """
 
 import os

@@ -5,7 +5,6 @@ import { buffer } from "node:stream/consumers";
 import type { FileMetadata } from "@google-cloud/storage";
 import type {
   Condition,
-  ErrorMeaning,
   Listing,
   NewObject,
   ObjectBucket,
@@ -38,6 +37,8 @@ export class GcsObjects implements ObjectBucket {
     isUsable: false,
     why: "it ignores ifGenerationMatch, so that savers would overwrite each other",
   };
+  readonly reasonOf = reasonOf;
+  readonly meaningOf = meaningOf;
   readonly #client: GcsClient;
   readonly #bucket: GcsBucket;
 
@@ -125,14 +126,6 @@ export class GcsObjects implements ObjectBucket {
       if (isConditionFailed(error)) return false;
       throw error;
     }
-  }
-
-  reasonOf(error: unknown): string {
-    return reasonOf(error);
-  }
-
-  meaningOf(error: unknown): ErrorMeaning {
-    return meaningOf(error);
   }
 
   [Symbol.dispose](): void {

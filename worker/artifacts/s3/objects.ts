@@ -12,7 +12,6 @@ import {
 } from "@aws-sdk/client-s3";
 import type {
   Condition,
-  ErrorMeaning,
   Listing,
   NewObject,
   ObjectBucket,
@@ -48,6 +47,8 @@ export class S3Objects implements ObjectBucket {
   readonly partBuffers = partBuffers;
   readonly isConditional = false;
   readonly withoutConditions = { isUsable: true, why: withoutConditions };
+  readonly reasonOf = reasonOf;
+  readonly meaningOf = meaningOf;
   readonly #config: S3StoreConfig;
   readonly #client: S3Client;
 
@@ -159,14 +160,6 @@ export class S3Objects implements ObjectBucket {
       if (isMissing(error) || isConditionFailed(error)) return false;
       throw error;
     }
-  }
-
-  reasonOf(error: unknown): string {
-    return reasonOf(error);
-  }
-
-  meaningOf(error: unknown): ErrorMeaning {
-    return meaningOf(error);
   }
 
   [Symbol.dispose](): void {
