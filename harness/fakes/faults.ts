@@ -15,6 +15,8 @@ export type FaultKind =
   | { readonly kind: "cut answer"; readonly afterBytes: number }
   /** Changes the last byte of the answer's body. */
   | { readonly kind: "damage answer" }
+  /** Does what is asked, and sends the answer's body once `until` has come. */
+  | { readonly kind: "hold answer"; readonly until: Promise<unknown> }
   /** Never answers. */
   | { readonly kind: "stall" }
   /** Reads so many bytes of the request's body, and then nothing more. */
@@ -71,6 +73,8 @@ export function sendBody(
     response.write(body.subarray(0, fault.afterBytes), () => response.destroy());
   } else if (fault?.kind === "stall answer") {
     response.write(body.subarray(0, fault.afterBytes));
+  } else if (fault?.kind === "hold answer") {
+    void fault.until.then(() => response.end(body));
   } else if (fault?.kind === "damage answer") {
     const damaged = Buffer.from(body);
     damaged.writeUInt8(damaged.readUInt8(damaged.length - 1) ^ 1, damaged.length - 1);

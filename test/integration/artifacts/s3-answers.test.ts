@@ -11,7 +11,7 @@ import {
   S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { S3Operation } from "../../../harness/fakes/s3/request.ts";
 import { type FakeS3Options, startFakeS3 } from "../../../harness/fakes/s3/server.ts";
 import { layout } from "../../../worker/artifacts/s3/layout.ts";
@@ -27,6 +27,7 @@ import {
   sourceOf,
   text,
 } from "../../conformance/artifacts/under-test.ts";
+import { patience } from "../../support/patience.ts";
 import { s3Store, useFakeS3 } from "../../support/s3.ts";
 
 const bucket = "artifacts";
@@ -105,6 +106,22 @@ test("an upload whose end is always answered with an error of status 200 leaves 
   answers("CompleteMultipartUpload", 200, "InternalError", always);
   const error = await refusal(save(store, scope, severalPartsBytes));
   expect(error.reason).toBe("unavailable");
+  expect(keptOf(scope)).toEqual([]);
+});
+
+test("a save that ends before the server names its upload leaves none", async () => {
+  const [store, scope] = [openStore(), newScope()];
+  const held = Promise.withResolvers<undefined>();
+  const fault = { kind: "hold answer", until: held.promise } as const;
+  using _rule = server().fault({ operation: "CreateMultipartUpload", fault });
+  const ending = new AbortController();
+  const source = sourceOf(contentOf(severalPartsBytes));
+  const saved = store.save(scope, "a.bin", source, text, ending.signal);
+  await vi.waitFor(() => expect(keptOf(scope)).toHaveLength(1), patience);
+  ending.abort(new Error("the worker shuts down"));
+  await expect(saved).rejects.toThrow("the worker shuts down");
+  held.resolve(undefined);
+  await store[Symbol.asyncDispose]();
   expect(keptOf(scope)).toEqual([]);
 });
 

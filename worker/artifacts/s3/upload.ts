@@ -13,6 +13,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
+import { abortable } from "../../support/timeout.ts";
 import { type UploadContent, readWhole, sendInParts } from "../objects/parts.ts";
 
 /** Bytes of a part, at least: Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
@@ -84,23 +85,25 @@ async function uploadParts(upload: Upload, facts: PutFacts, signal: AbortSignal)
   const { client, source, isVerified, isConditional, cleanUps } = upload;
   const whole = { ChecksumAlgorithm: "CRC32", ChecksumType: "FULL_OBJECT" } as const;
   const create = new CreateMultipartUploadCommand({ ...facts, ...(isVerified && whole) });
-  const { UploadId } = await client.send(create, { abortSignal: signal });
+  const creation = new AbortController();
+  const created = client.send(create, { abortSignal: creation.signal });
   const { Bucket, Key } = facts;
-  const target = { Bucket, Key, UploadId };
   const parts: CompletedPart[] = [];
   let [started, checksum] = [0, 0];
   const send = async (Body: Buffer, abortSignal: AbortSignal): Promise<void> => {
+    const { UploadId } = await created;
     const PartNumber = ++started;
     checksum = crc32(Body, checksum);
     const own = isVerified && { ChecksumCRC32: encodeCrc32(crc32(Body)) };
-    const part = new UploadPartCommand({ ...target, PartNumber, Body, ...own });
+    const part = new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body, ...own });
     const { ETag } = await client.send(part, { abortSignal });
     parts[PartNumber - 1] = { PartNumber, ETag, ...own };
   };
   try {
+    const { UploadId } = await abortable(created, signal);
     await sendInParts(upload, partBytesOf(source.sizeBytes), send, signal);
     const complete = new CompleteMultipartUploadCommand({
-      ...target,
+      ...{ Bucket, Key, UploadId },
       MultipartUpload: { Parts: parts },
       ...(isConditional && { IfNoneMatch: "*" }),
       ...(isVerified && { ChecksumCRC32: encodeCrc32(checksum), ChecksumType: whole.ChecksumType }),
@@ -108,8 +111,13 @@ async function uploadParts(upload: Upload, facts: PutFacts, signal: AbortSignal)
     await client.send(complete, { abortSignal: signal });
   } catch (error) {
     // What it cannot remove, a lifecycle rule does.
-    const abort = new AbortMultipartUploadCommand(target);
-    await cleanUps.run((limit) => client.send(abort, { abortSignal: limit }), signal);
+    await cleanUps.run(async (limit) => {
+      // The save may have ended before the server said the name of the upload.
+      limit.addEventListener("abort", () => creation.abort(limit.reason));
+      const { UploadId } = await created;
+      const abort = new AbortMultipartUploadCommand({ Bucket, Key, UploadId });
+      await client.send(abort, { abortSignal: limit });
+    }, signal);
     throw error;
   }
 }
