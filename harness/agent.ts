@@ -9,7 +9,7 @@ import type {
   PublishOutcome,
 } from "../worker/broker/broker.ts";
 import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
-import type { StatusListener } from "../worker/protocol/status-details.ts";
+import type { StatusListener } from "../worker/protocol/messages/status-details.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";

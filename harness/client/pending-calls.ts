@@ -2,7 +2,7 @@
  * Routes answers and statuses to the pending calls of an agent.
  */
 import { BrokerError, type HeardMessage } from "../../worker/broker/broker.ts";
-import type { StatusListener } from "../../worker/protocol/status-details.ts";
+import type { StatusListener } from "../../worker/protocol/messages/status-details.ts";
 import { responseTopic, statusTopic } from "../../worker/protocol/topics.ts";
 import { decodeStatus } from "../messages.ts";
 

@@ -5,7 +5,7 @@ import { maxNameBytes } from "../../worker/artifacts/scope.ts";
 import { maxErrorLength, maxStderrLength } from "../../worker/invocation/steps/result.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
 import { maxMessageBytes, maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
-import { maxArtifacts, maxNameLength } from "../../worker/protocol/request.ts";
+import { maxArtifacts, maxNameLength } from "../../worker/protocol/messages/request.ts";
 import {
   maxNamespaceBytes,
   maxToolNameBytes,

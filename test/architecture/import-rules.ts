@@ -16,8 +16,8 @@ export const folderRanks: Readonly<Record<string, number>> = {
   artifacts: 2,
   sandbox: 2,
   runners: 3,
+  environments: 3,
   group: 3,
-
   pool: 4,
   invocation: 5,
   config: 6,
@@ -95,12 +95,15 @@ export const harnessToolMayImport: readonly string[] = [
  * type.
  */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  "@babel/parser": ["tool-runner/node/"],
   "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
   "@google-cloud/storage": ["worker/artifacts/gcs/"],
   "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
+  ajv: ["worker/invocation/", "worker/manifest/"],
   amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
+  semver: ["worker/environments/", "worker/manifest/"],
   solclientjs: ["worker/broker/solace/"],
   "google-auth-library": ["worker/artifacts/gcs/"],
   "lru-cache": [

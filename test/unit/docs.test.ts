@@ -20,13 +20,13 @@ import { tables } from "../../scripts/docs/tables.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
 import { stopGraceMs } from "../../worker/invocation/steps/run-to-exit.ts";
 import { statusBurst, statusesPerSecond } from "../../worker/invocation/steps/status-relay.ts";
-import { maxHostParts } from "../../worker/manifest/host-fields.ts";
+import { maxHostParts } from "../../worker/manifest/fields/host.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
-import { decodeAnnouncement } from "../../worker/protocol/announcement.ts";
+import { decodeAnnouncement } from "../../worker/protocol/messages/announcement.ts";
 import { agentPatienceSeconds } from "../../worker/protocol/limits.ts";
-import { decodeRequest } from "../../worker/protocol/request.ts";
+import { decodeRequest } from "../../worker/protocol/messages/request.ts";
 import { maxNamespaceBytes, maxToolNameBytes } from "../../worker/protocol/topics.ts";
 import {
   processOptions,

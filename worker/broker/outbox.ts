@@ -1,7 +1,7 @@
 /**
  * Keeps messages until a broker has confirmed them, across lost connections and refusals.
  */
-import { resentProperty } from "../protocol/request.ts";
+import { resentProperty } from "../protocol/messages/request.ts";
 import type { Clock } from "../support/clock.ts";
 import { abortable, settlesWithin } from "../support/timeout.ts";
 import {

@@ -2,7 +2,7 @@
  * Detects workers that make calls run twice: another group with the same tools, or the same group
  * with another store of marks.
  */
-import type { Announcement } from "../protocol/announcement.ts";
+import type { Announcement } from "../protocol/messages/announcement.ts";
 import type { Clock } from "../support/clock.ts";
 
 /** Milliseconds without an announcement until a worker is forgotten. */

@@ -8,7 +8,7 @@ import {
   type Announcement,
   decodeAnnouncement,
   encodeAnnouncement,
-} from "../protocol/announcement.ts";
+} from "../protocol/messages/announcement.ts";
 import { workersTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";

@@ -3,7 +3,7 @@
  */
 import type { BrokerSession, Delivery } from "../broker/broker.ts";
 import type { CallAge, Invocation } from "../protocol/invocation.ts";
-import type { ReplyAddress } from "../protocol/request.ts";
+import type { ReplyAddress } from "../protocol/messages/request.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "./limits.ts";
 
 /** The caller stopped waiting before the worker received the call. */

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BrokerError, type BrokerSession, type Settlement } from "../broker/broker.ts";
 import { type ArtifactVersion, type ErrorCode, InvocationError } from "../protocol/errors.ts";
-import { encodeResponse } from "../protocol/response.ts";
+import { encodeResponse } from "../protocol/messages/response.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 

@@ -5,7 +5,7 @@ import type { Delivery } from "../broker/broker.ts";
 import type { CallEnd } from "./audit/call-audit.ts";
 import { type ArtifactVersion, InvocationError } from "../protocol/errors.ts";
 import type { Answer } from "../protocol/invocation.ts";
-import { encodeResponse } from "../protocol/response.ts";
+import { encodeResponse } from "../protocol/messages/response.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";

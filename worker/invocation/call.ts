@@ -4,7 +4,7 @@
 import type { BrokerSession } from "../broker/broker.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Answer, Cancelled, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
-import { encodeStatus } from "../protocol/status.ts";
+import { encodeStatus } from "../protocol/messages/status.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";

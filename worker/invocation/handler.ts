@@ -8,7 +8,11 @@
  * and has confirmed the answer.
  */
 import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
-import { type ReplyAddress, decodeRequest, readReplyAddress } from "../protocol/request.ts";
+import {
+  type ReplyAddress,
+  decodeRequest,
+  readReplyAddress,
+} from "../protocol/messages/request.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";

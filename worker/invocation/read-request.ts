@@ -5,7 +5,7 @@
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
-import { isProbe, readId, unknownId } from "../protocol/request.ts";
+import { isProbe, readId, unknownId } from "../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import { decodeJson, offThreadAboveBytes } from "../support/json/json-decoder.ts";

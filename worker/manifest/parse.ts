@@ -18,7 +18,7 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
-import { toMount } from "./host-fields.ts";
+import { toMount } from "./fields/host.ts";
 import {
   type Manifest,
   ManifestError,
@@ -27,7 +27,7 @@ import {
   type UnavailableTool,
 } from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
-import { toWarmBounds } from "./warm-field.ts";
+import { toWarmBounds } from "./fields/warm.ts";
 import {
   foreignKeys,
   foreignKinds,

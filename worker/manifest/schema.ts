@@ -13,9 +13,9 @@ import {
   unquoted,
   whenFineSoFar,
 } from "../support/text/expectation.ts";
-import { devicesField, mountsField } from "./host-fields.ts";
+import { devicesField, mountsField } from "./fields/host.ts";
 import { startModes } from "./manifest.ts";
-import { warmField } from "./warm-field.ts";
+import { warmField } from "./fields/warm.ts";
 
 /** Largest number of tools in a manifest; each is a subscription on the broker. */
 export const maxTools = 1000;

@@ -2,7 +2,7 @@
  * The number of idle sandboxes of each tool: its demand, within the memory budget of all. Pure.
  */
 import type { WarmBounds } from "../manifest/manifest.ts";
-import { maxWarm } from "../manifest/warm-field.ts";
+import { maxWarm } from "../manifest/fields/warm.ts";
 
 /** Least milliseconds of a burst: a refill may take less. */
 export const burstMs = 100;

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
-import { resentProperty } from "../../../worker/protocol/request.ts";
+import { resentProperty } from "../../../worker/protocol/messages/request.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import type { ChaosHistory } from "./history.ts";

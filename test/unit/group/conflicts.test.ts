@@ -3,7 +3,7 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { Conflicts, forgottenMs, maxRemembered } from "../../../worker/group/conflicts.ts";
-import type { Announcement } from "../../../worker/protocol/announcement.ts";
+import type { Announcement } from "../../../worker/protocol/messages/announcement.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 
 const own: Announcement = {

@@ -15,9 +15,9 @@ import {
 } from "../../../harness/messages.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { maxMessageBytes } from "../../../worker/protocol/limits.ts";
-import { decodeRequest } from "../../../worker/protocol/request.ts";
-import { encodeResponse } from "../../../worker/protocol/response.ts";
-import { encodeStatus } from "../../../worker/protocol/status.ts";
+import { decodeRequest } from "../../../worker/protocol/messages/request.ts";
+import { encodeResponse } from "../../../worker/protocol/messages/response.ts";
+import { encodeStatus } from "../../../worker/protocol/messages/status.ts";
 import {
   invokeTopic,
   responseTopic,

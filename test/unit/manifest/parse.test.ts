@@ -15,7 +15,7 @@ import {
 import { answeredTools } from "../../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { maxTools } from "../../../worker/manifest/schema.ts";
-import { defaultWarm, maxWarm } from "../../../worker/manifest/warm-field.ts";
+import { defaultWarm, maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
 import { parse, profileNames, textOf, tool } from "./fixtures.ts";

@@ -3,7 +3,7 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { maxWarm } from "../../../worker/manifest/warm-field.ts";
+import { maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import {
   Demand,
   allocate,

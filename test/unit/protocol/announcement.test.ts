@@ -6,7 +6,7 @@ import {
   decodeAnnouncement,
   encodeAnnouncement,
   maxAnnouncementBytes,
-} from "../../../worker/protocol/announcement.ts";
+} from "../../../worker/protocol/messages/announcement.ts";
 
 const worker = { instance: "1", worker: "w", group: "g", store: null, tools: ["a", "b"] };
 

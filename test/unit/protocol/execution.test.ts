@@ -10,7 +10,7 @@ import {
   limitFacts,
   limitNames,
 } from "../../../worker/protocol/resource-limits.ts";
-import { encodeResponse } from "../../../worker/protocol/response.ts";
+import { encodeResponse } from "../../../worker/protocol/messages/response.ts";
 
 function each<T>(value: (name: LimitName) => T): Record<LimitName, T> {
   return Object.fromEntries(limitNames.map((name) => [name, value(name)])) as Record<LimitName, T>;

@@ -11,7 +11,7 @@ import {
   readId,
   readReplyAddress,
   unknownId,
-} from "../../../worker/protocol/request.ts";
+} from "../../../worker/protocol/messages/request.ts";
 
 type Members = Record<string, unknown>;
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 import type { Answer, CreatedArtifact } from "../../../worker/protocol/invocation.ts";
-import { encodeResponse } from "../../../worker/protocol/response.ts";
+import { encodeResponse } from "../../../worker/protocol/messages/response.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 /**

@@ -3,8 +3,8 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { encodeStatus } from "../../../worker/protocol/status.ts";
-import { readStatusDetails } from "../../../worker/protocol/status-details.ts";
+import { encodeStatus } from "../../../worker/protocol/messages/status.ts";
+import { readStatusDetails } from "../../../worker/protocol/messages/status-details.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 const read = (json: string) => readStatusDetails(JSON.parse(json) as JsonObject);

@@ -3,7 +3,7 @@
  */
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
-import { encodeStatus } from "../../../worker/protocol/status.ts";
+import { encodeStatus } from "../../../worker/protocol/messages/status.ts";
 
 describe("a status notification", () => {
   test("is compact JSON-RPC without an id, as the design document shows it", () => {

@@ -1,7 +1,7 @@
 /**
  * Message headers as user properties. Peers write them with the types of their own language.
  */
-import { earliestSentAtMs } from "../../protocol/request.ts";
+import { earliestSentAtMs } from "../../protocol/messages/request.ts";
 import { isQueueAddress, queueAddress } from "./routing-keys.ts";
 
 /** Headers that the broker adds to redelivered messages and dead letters. */

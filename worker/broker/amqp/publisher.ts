@@ -2,7 +2,7 @@
  * Publishes with confirmation: a message counts as published when the broker has stored it.
  */
 import type { ConfirmChannel, Message } from "amqplib";
-import { resentProperty } from "../../protocol/request.ts";
+import { resentProperty } from "../../protocol/messages/request.ts";
 import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
 import { abortable } from "../../support/timeout.ts";

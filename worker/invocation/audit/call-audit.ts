@@ -4,7 +4,7 @@
 import type { Delivery } from "../../broker/broker.ts";
 import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
-import { readNames } from "../../protocol/request.ts";
+import { readNames } from "../../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../../protocol/topics.ts";
 import type { Clock } from "../../support/clock.ts";
 import { AuditError, type AuditLog } from "../../telemetry/audit/audit.ts";

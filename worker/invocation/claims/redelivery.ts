@@ -4,7 +4,7 @@
 import type { Delivery } from "../../broker/broker.ts";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
-import { resentProperty } from "../../protocol/request.ts";
+import { resentProperty } from "../../protocol/messages/request.ts";
 
 /** Deliveries before the broker's last, reserved for another worker to answer `POISONED`. */
 const spareDeliveries = 1;

@@ -2,7 +2,7 @@
  * Relays statuses from a tool to the agent at a bounded rate.
  */
 import type { Clock } from "../../support/clock.ts";
-import type { StatusDetails } from "../../protocol/status-details.ts";
+import type { StatusDetails } from "../../protocol/messages/status-details.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 
 /** Statuses that pass without delay. */

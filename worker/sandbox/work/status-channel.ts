@@ -7,7 +7,7 @@
 import { close, constants, open, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { promisify } from "node:util";
-import type { StatusListener } from "../../protocol/status-details.ts";
+import type { StatusListener } from "../../protocol/messages/status-details.ts";
 import { ReadThrottle } from "./read-throttle.ts";
 import { StatusLines } from "./status-lines.ts";
 

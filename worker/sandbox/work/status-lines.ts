@@ -5,7 +5,7 @@ import {
   type StatusDetails,
   type StatusListener,
   readStatusDetails,
-} from "../../protocol/status-details.ts";
+} from "../../protocol/messages/status-details.ts";
 import { withoutDeceptive } from "../../support/text/deceptive.ts";
 import { isJsonObject } from "../../support/json/json.ts";
 

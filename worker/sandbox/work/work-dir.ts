@@ -13,7 +13,7 @@ import {
   openDirectory,
   readUntrusted,
 } from "../../support/files/below.ts";
-import type { StatusListener } from "../../protocol/status-details.ts";
+import type { StatusListener } from "../../protocol/messages/status-details.ts";
 import type { FileCopier } from "../../support/files/copy-file.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import { type BoundInput, type InputContent, Inputs, onDisk } from "./inputs.ts";

@@ -3,7 +3,7 @@
  * trace context the other way.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StatusDetails } from "../../../../worker/protocol/status-details.ts";
+import type { StatusDetails } from "../../../../worker/protocol/messages/status-details.ts";
 import { invokeTopic } from "../../../../worker/protocol/topics.ts";
 import { DevClient } from "../../../support/brokers/dev-client.ts";
 import { type Rig, namespace, nodeTool, startRig } from "../../../support/workers/rig.ts";

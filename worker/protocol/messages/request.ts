@@ -2,17 +2,17 @@
  * Decodes a message from the broker to an Invocation, or to a refusal.
  */
 import { z } from "zod";
-import { type JsonObject, isJsonObject } from "../support/json/json.ts";
-import { InvocationError } from "./errors.ts";
+import { type JsonObject, isJsonObject } from "../../support/json/json.ts";
+import { InvocationError } from "../errors.ts";
 import type {
   ArtifactReference,
   Invocation,
   PreloadedArtifact,
   SendingClock,
-} from "./invocation.ts";
-import { maxTimeoutSeconds } from "./limits.ts";
-import { isPublishableTopic } from "./topics.ts";
-import { readTraceparent } from "./traceparent.ts";
+} from "../invocation.ts";
+import { maxTimeoutSeconds } from "../limits.ts";
+import { isPublishableTopic } from "../topics.ts";
+import { readTraceparent } from "../traceparent.ts";
 
 /** The method of an invoke request (design document, section 5). */
 export const invokeMethod = "sam_remote_tool/invoke";

@@ -3,8 +3,8 @@
  * a line of `status.pipe` and in the `params` of a notification.
  */
 import { z } from "zod";
-import { type JsonObject, isJsonObject } from "../support/json/json.ts";
-import { withoutDeceptive } from "../support/text/deceptive.ts";
+import { type JsonObject, isJsonObject } from "../../support/json/json.ts";
+import { withoutDeceptive } from "../../support/text/deceptive.ts";
 
 /** Levels of a tool's log lines. */
 export const logLevels = ["debug", "info", "warning", "error"] as const;

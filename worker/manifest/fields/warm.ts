@@ -8,8 +8,8 @@ import {
   expectation,
   unquoted,
   whenFineSoFar,
-} from "../support/text/expectation.ts";
-import type { WarmBounds } from "./manifest.ts";
+} from "../../support/text/expectation.ts";
+import type { WarmBounds } from "../manifest.ts";
 
 /** Largest number of idle sandboxes of one tool. */
 export const maxWarm = 64;

@@ -1,10 +1,10 @@
 /**
  * Encodes the answer to a call as JSON-RPC that real agents accept.
  */
-import type { Answer, CallAge } from "./invocation.ts";
-import { InvocationError } from "./errors.ts";
-import { type ExecutionReport, executionBody, limitBody } from "./execution.ts";
-import { maxMessageBytes } from "./limits.ts";
+import type { Answer, CallAge } from "../invocation.ts";
+import { InvocationError } from "../errors.ts";
+import { type ExecutionReport, executionBody, limitBody } from "../execution.ts";
+import { maxMessageBytes } from "../limits.ts";
 
 /**
  * Compact UTF-8 JSON; beyond `maxBytes` a `RESOURCE_EXHAUSTED` error with both sizes. No nulls,

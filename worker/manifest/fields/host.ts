@@ -2,9 +2,9 @@
  * The fields `mounts` and `devices` of a tool. `sandbox/host-access.ts` checks the permission.
  */
 import { z } from "zod";
-import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
-import { isRecord } from "../support/json/yaml-document.ts";
-import type { ToolMount } from "./manifest.ts";
+import { accepts, acceptsKeys, whenFineSoFar } from "../../support/text/expectation.ts";
+import { isRecord } from "../../support/json/yaml-document.ts";
+import type { ToolMount } from "../manifest.ts";
 
 /** Largest number of mounts, and of devices, of one tool. */
 export const maxHostParts = 16;
