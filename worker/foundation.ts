@@ -8,6 +8,9 @@ import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
+import { interpreters } from "./environments/interpreters.ts";
+import { openToolEnvironments } from "./environments/open.ts";
+import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
@@ -44,9 +47,18 @@ export interface Foundation extends AsyncDisposable {
   /** Undefined without `AUDIT_LOG`. */
   readonly audit: AuditLog | undefined;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  readonly environments: ToolEnvironments;
   readonly catalog: ToolCatalog;
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
+}
+
+/** Options of {@link openFoundation}. */
+export interface FoundationOptions {
+  /** Replace the profiles of the configuration. */
+  readonly profiles?: Profiles | undefined;
+  /** How packages that are not there are installed. Default: in the background. */
+  readonly installs?: InstallMode;
 }
 
 /** Paths of the tool runners relative to this file. */
@@ -61,14 +73,12 @@ export function createHost(log: Logger, environment: Environment): Host {
 /**
  * Opens and checks sandbox, store, runners and manifest, all or none. Throws ConfigError,
  * ProfilesError, SandboxError, StoreError, ManifestError, or the signal's reason.
- *
- * @param given replaces the profiles of the configuration
  */
 export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  given?: Profiles,
+  { profiles: given, installs = "background" }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = await openAudit(config, host);
@@ -89,6 +99,7 @@ export async function openFoundation(
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
   const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
   const hostAccess = createHostAccess(config);
+  const environments = parts.use(openEnvironments(config, host, backend, installs));
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
@@ -99,7 +110,9 @@ export async function openFoundation(
           timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
         ) ??
         (await hostAccess.refuse(tool)) ??
-        runners.refuse(tool, whileAsking),
+        (await runners.refuse(tool, whileAsking)) ??
+        environments.refuse(tool, whileAsking),
+      admitChanged: () => environments.changed,
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -111,6 +124,7 @@ export async function openFoundation(
     store,
     audit,
     runners: runners.byRuntime,
+    environments,
     catalog,
     profiles,
     hostAccess,
@@ -241,6 +255,28 @@ function openLanguages(
           log: host.log.child({ part: "node" }),
         }),
     },
+  });
+}
+
+function openEnvironments(
+  config: Config,
+  host: Host,
+  backend: SandboxBackend,
+  installs: InstallMode,
+): ToolEnvironments {
+  const { packages, sandbox, toolsPythonDir, toolsNodeDir } = config;
+  const { pythonBin, nodeBin, uid } = sandbox;
+  return openToolEnvironments({
+    settings: packages,
+    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir },
+    environment: host.environment,
+    backend,
+    uid: isRoot() ? uid : undefined,
+    interpreterOf: interpreters({ python: pythonBin, node: nodeBin }),
+    installs,
+    clock: host.clock,
+    newId,
+    log: host.log.child({ part: "packages" }),
   });
 }
 

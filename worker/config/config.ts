@@ -14,6 +14,7 @@ import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
@@ -41,6 +42,7 @@ export interface Config {
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
+  readonly packages: PackageConfig;
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
@@ -210,6 +212,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       uid: values.SANDBOX_UID,
       minFreeDiskBytes,
     },
+    packages: packageConfig(values),
     artifacts: {
       store: storeConfig(values),
       cache: cacheConfig(values, minFreeDiskBytes),

@@ -13,7 +13,7 @@ import { missingProgram } from "../support/install-hint.ts";
 const run = promisify(execFile);
 
 /** Milliseconds the interpreter may take to answer a question about itself. */
-export const questionTimeoutMs = 30_000;
+const questionTimeoutMs = 30_000;
 
 /** What it is made from. */
 export interface PythonHostOptions {

@@ -1,28 +1,17 @@
 /**
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { execFile } from "node:child_process";
 import { dirname, join, sep } from "node:path";
-import { promisify } from "node:util";
-import { satisfies, valid } from "@renovatebot/pep440";
-import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import { type ReadOnlyMount, type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
 import { insidePaths } from "./inside-paths.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import {
-  type PreparedPython,
-  type PythonHostOptions,
-  preparePython,
-  questionTimeoutMs,
-} from "./python-host.ts";
+import { type PreparedPython, type PythonHostOptions, preparePython } from "./python-host.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
-
-const run = promisify(execFile);
 
 /** Options of the Python runner. */
 export interface PythonRunnerOptions extends PythonHostOptions {
@@ -35,26 +24,11 @@ export interface PythonRunnerOptions extends PythonHostOptions {
   readonly prepared?: Promise<PreparedPython> | undefined;
 }
 
-/** Looks a package up without importing it. */
-const aboutPackage = `
-import importlib.metadata, importlib.util, json, sys
-name = sys.argv[1]
-try:
-    version = importlib.metadata.version(name)
-except importlib.metadata.PackageNotFoundError:
-    version = None
-module = name.replace("-", "_")
-# For a name with dots, find_spec would import what stands before the last one.
-found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
-print(json.dumps({"found": found, "version": version}))`;
-
 /** For Python programs that a tool starts; the runner itself is isolated from them. */
 const pythonVariables = {
   PYTHONPATH: insidePaths.pythonTools,
   PYTHONDONTWRITEBYTECODE: "1",
 };
-
-const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
 
 /** Opens the runner, prepared or not. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
@@ -140,7 +114,7 @@ class PythonRunner implements ToolRunner {
     await this.#shared.disposeAsync();
   }
 
-  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
+  async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
     const covered = this.#covered(tool);
     if (covered !== undefined) {
       return {
@@ -148,9 +122,7 @@ class PythonRunner implements ToolRunner {
         publicReason: "one of its mounts overlaps the Python interpreter",
       };
     }
-    return publicRefusal(
-      (await this.#moduleProblem(tool)) ?? (await this.#packageProblem(tool, signal)),
-    );
+    return publicRefusal(await this.#moduleProblem(tool));
   }
 
   /** The name of a file reads like the module `py` of a package. */
@@ -163,24 +135,6 @@ class PythonRunner implements ToolRunner {
     return isFile
       ? `module "${module}" is the name of a file; the module in it is called "${name}"`
       : undefined;
-  }
-
-  async #packageProblem(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
-    if (tool.package === undefined) return undefined;
-    const { name, version } = tool.package;
-    const { stdout } = await run(this.#executable, ["-I", "-c", aboutPackage, name], {
-      env: {},
-      timeout: questionTimeoutMs,
-      signal,
-    });
-    const facts = packageFacts.parse(JSON.parse(stdout));
-    if (!facts.found) return `package "${name}" is not installed`;
-    if (version === undefined || facts.version === null) return undefined;
-    // A pre-release that is installed counts (PEP 440, "Handling of pre-releases").
-    const fits =
-      valid(facts.version) !== null && satisfies(facts.version, version, { prereleases: true });
-    if (fits) return undefined;
-    return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
 
   /** A mount that would take the interpreter's place, or one that finds no room in it. */
