@@ -176,7 +176,8 @@ export async function examineSandboxes(
   return { technology: version, checks };
 }
 
-function openBackend(
+/** Opens the sandbox backends of the profiles; the caller owns them. Throws SandboxError. */
+export function openBackend(
   config: Config,
   host: Host,
   given: Pick<BackendsOptions, "profiles" | "alongside">,
@@ -258,7 +259,8 @@ function openLanguages(
   });
 }
 
-function openEnvironments(
+/** The environments of tools' packages; the caller owns them, and disposes them before the backend. */
+export function openEnvironments(
   config: Config,
   host: Host,
   backend: SandboxBackend,

@@ -144,6 +144,18 @@ export function readSandboxConfig(environment: Environment): Config {
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 
+/**
+ * The configuration of manifest, tools, sandboxes and packages alone, for `str-worker --prepare`:
+ * images are made where there is no broker. Throws ConfigError.
+ */
+export function readPackagesConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(([name]) =>
+    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+  );
+  const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
 /** Whether nobody but developers can call tools through this broker. */
 function isForDevelopment({ kind }: { readonly kind: string }): boolean {
   return kind === "dev";

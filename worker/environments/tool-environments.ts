@@ -193,7 +193,10 @@ export class ToolEnvironments implements AsyncDisposable {
       this.#ready.set(identityOf(tool), state.installation);
       return undefined;
     }
-    if (state.kind === "failed") return { ...state, keepsServed: true };
+    if (state.kind === "failed") {
+      const { reason, publicReason } = state;
+      return { reason, publicReason, keepsServed: true };
+    }
     const reason = "its packages are being installed";
     return { reason, publicReason: reason, keepsServed: true };
   }

@@ -39,7 +39,8 @@ export async function installNode<Result>(
   const node = isSystem ? bin : nodeInside;
   const program = await nodeInstaller(bin, parts.installers);
   const access = await parts.registry.accessOf("npm");
-  const npmrc = access.files.has("npmrc") ? join(buildPaths.input, "npmrc") : "/dev/null";
+  // Where there is no file, npm has no settings; it refuses one file for two of its configurations.
+  const npmrc = join(buildPaths.input, "npmrc");
   const options = [
     ...["--prefix", buildPaths.output, "--cache", join(buildPaths.temporary, "npm")],
     ...["--userconfig", npmrc, "--globalconfig", "/dev/null", "--omit", "dev"],

@@ -51,6 +51,8 @@ export async function installPython<Result>(
   const options = [
     ...(program.name === "uv" ? uvOptions(interpreter.bin) : pipOptions),
     ...["--target", target],
+    // uv has an option for this, and reads no variable.
+    ...(program.name === "uv" && isOn(access.environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
     ...(isLocked || plan.kind === "hashed" ? ["--require-hashes"] : []),
     ...(access.wheels === undefined ? [] : ["--find-links", access.wheels]),
     ...["-r", join(buildPaths.input, requirementsFile)],
@@ -85,6 +87,10 @@ function uvOptions(python: string): readonly string[] {
     ...["--no-config", "--no-cache", "--no-progress", "--color", "never", "--no-python-downloads"],
     ...["--python", python, "--link-mode", "copy", "--compile-bytecode"],
   ];
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && /^(?:1|true|yes|on)$/i.test(value);
 }
 
 /** The requirements of a `uv.lock` with their hashes, checked as those of a file. */
