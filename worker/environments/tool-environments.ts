@@ -57,8 +57,9 @@ export interface ToolEnvironmentsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: EventLog<"info" | "warn">;
-  readonly filesPollMs?: number;
-  readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
+  /** Replace the constants of this file. */
+  readonly filesPollMs?: number | undefined;
+  readonly retryMs?: { readonly baseMs: number; readonly capMs: number } | undefined;
 }
 
 /** How many environments are in which state. */

@@ -42,6 +42,7 @@ export interface EnvironmentsOptions {
   readonly settings?: Partial<PackageSettings>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly installs?: InstallMode;
+  readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
 }
 
 /** Variables for pip that keep it from the network. */
@@ -75,6 +76,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
     uid: isRoot ? 60_001 : undefined,
     interpreterOf: interpreters({ python, node: process.execPath }),
     installs,
+    retryMs: options.retryMs,
     clock: systemClock,
     newId,
     log: { info: log, warn: log },

@@ -72,11 +72,14 @@ export class RegistrySettings {
       mounts.push({ path, target });
       return target;
     };
-    for (const variable of registryVariables) {
-      const name = nameFor(variable, installer);
-      const value = this.#valueOf(variable.name);
-      if (name === undefined || value === undefined || environment.has(name)) continue;
-      environment.set(name, await located(variable, value, mount));
+    // Its own variables first: one of the other Python installer replaces none.
+    for (const nameOf of [ownName, otherName]) {
+      for (const variable of registryVariables) {
+        const name = nameOf(variable, installer);
+        const value = this.#valueOf(variable.name);
+        if (name === undefined || value === undefined || environment.has(name)) continue;
+        environment.set(name, await located(variable, value, mount));
+      }
     }
     const secrets = new Map<string, string>();
     for (const [name, value] of Object.entries(this.#options.environment))
@@ -117,13 +120,17 @@ export class RegistrySettings {
   }
 }
 
-/** The name of a variable for an installer; undefined when it is none of its. */
-function nameFor(
-  { name, also, installers }: RegistryVariable,
+/** The name of a variable that an installer reads. */
+function ownName({ name, installers }: RegistryVariable, installer: Installer): string | undefined {
+  return installers.includes(installer) ? name : undefined;
+}
+
+/** The name that a variable of the other Python installer has for this one. */
+function otherName(
+  { also, installers }: RegistryVariable,
   installer: Installer,
 ): string | undefined {
-  if (installers.includes(installer)) return name;
-  return installer !== "npm" && !installers.includes("npm") ? also : undefined;
+  return installer === "npm" || installers.includes(installer) ? undefined : also;
 }
 
 /** A value with the paths of the host in it as they are inside. */
