@@ -3,14 +3,7 @@
  * for one of Google's, and tokens that a service account signs itself. Google's library for Node
  * exchanges those of service accounts at Google only.
  */
-import {
-  type KeyObject,
-  type KeyPairKeyObjectResult,
-  generateKeyPairSync,
-  randomUUID,
-  sign,
-  verify,
-} from "node:crypto";
+import { type KeyObject, generateKeyPairSync, randomUUID, sign, verify } from "node:crypto";
 import { GcsFakeError } from "./errors.ts";
 
 const email = "fake-worker@fake-project.iam.gserviceaccount.com";
@@ -31,9 +24,6 @@ interface Claims {
   readonly exp?: number;
 }
 
-/** The keys of every double in this process: to make them takes 0.1 s and more. */
-let keys: KeyPairKeyObjectResult | undefined;
-
 /** An identity with two sorts of credentials, and the tokens that it got. */
 export class TokenIssuer {
   readonly #privateKey: KeyObject;
@@ -42,9 +32,9 @@ export class TokenIssuer {
   readonly #expiriesMs = new Map<string, number>();
 
   constructor(nowMs: () => number) {
-    keys ??= generateKeyPairSync("rsa", { modulusLength: 2048 });
-    this.#privateKey = keys.privateKey;
-    this.#publicKey = keys.publicKey;
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    this.#privateKey = privateKey;
+    this.#publicKey = publicKey;
     this.#nowMs = nowMs;
   }
 
