@@ -1,6 +1,7 @@
 /**
  * Node tools: interpreter, tool directory and runner as a sandbox sees them.
  */
+import { createRequire } from "node:module";
 import { realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
@@ -40,6 +41,8 @@ const heapShare = 0.75;
  * Node.
  */
 const cacheVariable = "NODE_COMPILE_CACHE";
+/** The package `@babel/parser`, which only the runner inside loads, to describe a tool. */
+const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/package.json"));
 /** What modules are compiled ahead in. */
 const aheadProfile = restrictiveProfile;
 /**
@@ -90,7 +93,9 @@ export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRu
   // The program alone: what lies beside it is nobody's business.
   if (!isSystem) await mount(executable, program);
   await mount(options.runnerDir, insidePaths.runner, insidePaths.nodeModule);
-  return new NodeRunner({ options, facts, program, mounts, shared: shared.move() });
+  const { source } = shared.use(await options.backend.share(parserDir));
+  const describing = [{ source, target: insidePaths.nodeParser }];
+  return new NodeRunner({ options, facts, program, mounts, describing, shared: shared.move() });
 }
 
 /** What the runner is made of. */
@@ -101,6 +106,7 @@ interface NodeParts {
   readonly program: string;
   /** The mounts of every Node tool: the tool runner, and the program where it is not in /usr. */
   readonly mounts: readonly ReadOnlyMount[];
+  readonly describing: readonly ReadOnlyMount[];
   readonly shared: AsyncDisposableStack;
 }
 
@@ -111,6 +117,7 @@ class NodeRunner implements ToolRunner {
   readonly #options: NodeRunnerOptions;
   readonly #program: string;
   readonly #mounts: readonly ReadOnlyMount[];
+  readonly #describing: readonly ReadOnlyMount[];
   readonly #shared: AsyncDisposableStack;
   readonly #caches: CompileCaches;
   /**
@@ -119,7 +126,7 @@ class NodeRunner implements ToolRunner {
    */
   readonly #isolatedCaches: CompileCaches;
 
-  constructor({ options, facts, program, mounts, shared }: NodeParts) {
+  constructor({ options, facts, program, mounts, describing, shared }: NodeParts) {
     const { version, executable } = facts;
     this.#options = options;
     this.description = `Node ${version} (${executable})`;
@@ -130,6 +137,7 @@ class NodeRunner implements ToolRunner {
     ];
     this.#program = program;
     this.#mounts = mounts;
+    this.#describing = describing;
     this.#shared = shared;
     this.#caches = this.#newCaches(false);
     this.#isolatedCaches = this.#newCaches(true);
@@ -152,6 +160,7 @@ class NodeRunner implements ToolRunner {
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
       launch: { argv: this.#argv(profile, argsFile) },
+      describing: this.#describing,
       park: {
         argv: [
           ...awayFromStdin,
