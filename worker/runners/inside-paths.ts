@@ -12,6 +12,12 @@ export const insidePaths = {
   nodeTools: "/tools/node",
   /** The modules of the tool runner that Node tools import. */
   nodeModule: "/tools/node_modules/secure-tool-runtime",
+  /** The packages of a tool's own: see Installation. */
+  installation: "/tools/environment",
+  /** The virtual environment of Python tools with packages of their own. */
+  pythonEnvironment: "/sandbox/python",
+  /** The packages of a Node tool's own, behind every directory that its files lie in. */
+  nodePackages: "/node_modules",
   /** Compiled code of a Node tool's modules. */
   compileCache: "/sandbox/compile-cache",
 } as const;
