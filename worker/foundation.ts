@@ -8,7 +8,6 @@ import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
-import { interpreters } from "./environments/interpreters.ts";
 import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
@@ -18,7 +17,7 @@ import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
-import type { ToolRunner } from "./runners/runner.ts";
+import type { InstallationOf, Interpreter, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
@@ -97,9 +96,10 @@ export async function openFoundation(
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
-  const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
+  const { runners, environments } = parts.use(
+    await openLanguages(config, host, { backend, preparedPython, installs }),
+  );
   const hostAccess = createHostAccess(config);
-  const environments = parts.use(openEnvironments(config, host, backend, installs));
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
@@ -220,15 +220,50 @@ function backendOptions(config: Config, host: Host) {
   };
 }
 
-function openLanguages(
+/** What {@link openLanguages} uses beside the configuration. */
+interface LanguageParts {
+  readonly backend: SandboxBackend;
+  readonly preparedPython?: Promise<PreparedPython> | undefined;
+  readonly installs: InstallMode;
+}
+
+/** Runners, and the environments of the tools that they run. */
+export interface Languages extends AsyncDisposable {
+  readonly runners: Runners;
+  readonly environments: ToolEnvironments;
+}
+
+/** Opens the tool languages; the caller owns them. Throws SandboxError. */
+export async function openLanguages(
+  config: Config,
+  host: Host,
+  { backend, preparedPython, installs }: LanguageParts,
+): Promise<Languages> {
+  await using opened = new AsyncDisposableStack();
+  // Each needs the other: packages are installed for an interpreter, and mounted by a runner.
+  const environments = openEnvironments(config, host, backend, installs, (tool) =>
+    runners.interpreterOf(tool),
+  );
+  const runners = opened.use(
+    await openToolRunners(config, host, backend, preparedPython, (tool) =>
+      environments.installationOf(tool),
+    ),
+  );
+  opened.use(environments);
+  const owned = opened.move();
+  return { runners, environments, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function openToolRunners(
   config: Config,
   host: Host,
   backend: SandboxBackend,
   preparedPython: Promise<PreparedPython> | undefined,
+  installationOf: InstallationOf,
 ): Promise<Runners> {
   const { toolsPythonDir, toolsNodeDir, sandbox } = config;
   const { scratchDir } = backend;
-  const common = { backend, scratchDir, workerEnvironment: host.environment };
+  const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
   return openRunners({
     python: {
       toolsDir: toolsPythonDir,
@@ -237,6 +272,7 @@ function openLanguages(
         openPythonRunner({
           ...common,
           pythonBin: sandbox.pythonBin,
+          named: sandbox.pythons,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
           prepared: preparedPython,
@@ -249,6 +285,7 @@ function openLanguages(
         openNodeRunner({
           ...common,
           nodeBin: sandbox.nodeBin,
+          named: sandbox.nodes,
           toolsDir: toolsNodeDir,
           runnerDir: toolRunnerDir("node"),
           clock: host.clock,
@@ -259,22 +296,21 @@ function openLanguages(
   });
 }
 
-/** The environments of tools' packages; the caller owns them, and disposes them before the backend. */
-export function openEnvironments(
+function openEnvironments(
   config: Config,
   host: Host,
   backend: SandboxBackend,
   installs: InstallMode,
+  interpreterOf: (tool: ToolEntry) => Promise<Interpreter>,
 ): ToolEnvironments {
   const { packages, sandbox, toolsPythonDir, toolsNodeDir } = config;
-  const { pythonBin, nodeBin, uid } = sandbox;
   return openToolEnvironments({
     settings: packages,
     toolsDirs: { python: toolsPythonDir, node: toolsNodeDir },
     environment: host.environment,
     backend,
-    uid: isRoot() ? uid : undefined,
-    interpreterOf: interpreters({ python: pythonBin, node: nodeBin }),
+    uid: isRoot() ? sandbox.uid : undefined,
+    interpreterOf,
     installs,
     clock: host.clock,
     newId,

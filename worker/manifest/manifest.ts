@@ -56,6 +56,8 @@ export interface ToolEntry {
   readonly callable: ToolCallable;
   /** Packages that the tool needs; undefined for none. */
   readonly packages: PackageSet | undefined;
+  /** Version, name or path of the interpreter; undefined for the usual one. */
+  readonly interpreter: string | undefined;
   readonly description: string | undefined;
   /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;

@@ -178,6 +178,7 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     module: fields.module,
     callable: toCallable(fields),
     packages: toPackageSet(fields.runtime ?? "python", fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
     description: fields.description ?? undefined,
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,

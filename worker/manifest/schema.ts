@@ -13,6 +13,7 @@ import {
   whenFineSoFar,
 } from "../support/text/expectation.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
+import { interpreterField } from "./fields/interpreter.ts";
 import {
   type PackageFields,
   nodePackageFields,
@@ -47,7 +48,7 @@ export const foreignKinds = ["executable"] as const;
  * `ld.so(8)`, `python(1)`, `node(1)`.
  */
 const reservedEnv =
-  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
+  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR|TOOL_PACKAGES_DIR)$/;
 
 const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
@@ -60,6 +61,7 @@ const className = accepts("the name of a Python class (letters, digits and _)");
 const flag = accepts("true or false");
 const queueName = accepts("the name of a queue: 1 to 50 letters, digits, _ and -");
 const pythonOnly = { error: "allowed only with runtime python" };
+const nodeOnly = { error: "allowed only with runtime node" };
 const seconds = accepts(`a number of seconds above 0 and at most ${maxTimeoutSeconds}`);
 const text = accepts("text");
 const envList = accepts(`a list of at most ${maxEnvNames} names of environment variables`);
@@ -103,6 +105,10 @@ function pythonShape() {
       .nullish()
       .describe("Class whose instance runs the call. Goes before `function`."),
     ...pythonPackageFields,
+    python: interpreterField("3.12").describe(
+      "Python that runs the tool, of SANDBOX_PYTHONS. Default: SANDBOX_PYTHON_BIN.",
+    ),
+    node: z.null(nodeOnly).optional(),
   };
 }
 
@@ -123,6 +129,10 @@ function nodeShape() {
       .describe("Exported function to call."),
     class_name: z.null(pythonOnly).optional(),
     ...nodePackageFields,
+    node: interpreterField("24").describe(
+      "Node that runs the tool, of SANDBOX_NODES. Default: SANDBOX_NODE_BIN.",
+    ),
+    python: z.null(pythonOnly).optional(),
   };
 }
 

@@ -4,7 +4,6 @@
 import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, type TestContext, vi } from "vitest";
-import { interpreters } from "../../../worker/environments/interpreters.ts";
 import { planOf } from "../../../worker/environments/plans.ts";
 import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
@@ -13,7 +12,7 @@ import { patience } from "../../support/patience.ts";
 import {
   offline,
   openEnvironments,
-  python,
+  interpreterOf,
   toolWith,
   writeFiles,
 } from "../../support/packages/worker-environments.ts";
@@ -30,7 +29,7 @@ async function keyOf(base: string, tool: ToolEntry): Promise<string> {
   const { key } = await planOf(tool, tool.packages!, {
     toolsDirs: { python: base, node: base },
     fingerprint: (runtime) => registry.fingerprint(runtime),
-    interpreterOf: interpreters({ python, node: process.execPath }),
+    interpreterOf,
   });
   return key;
 }

@@ -96,7 +96,7 @@ describe("an installer", () => {
       PIP_FIND_LINKS: "/sandbox/registry/links-0 https://x/simple",
       PIP_CERT: "/sandbox/registry/pip_cert",
     });
-    expect(access.mounts).toEqual([
+    expect(access.shares).toEqual([
       { path: join(base, "links"), target: "/sandbox/registry/links-0" },
       { path: "/etc/own.pem", target: "/sandbox/registry/pip_cert" },
       { path: join(base, "wheels"), target: "/sandbox/registry/wheels" },

@@ -28,8 +28,8 @@ export type Installer = "pip" | "uv" | "npm";
 /** What an installer gets of the operator. */
 export interface RegistryAccess {
   readonly environment: ReadonlyMap<string, string>;
-  /** Files and directories of the host that the environment names, to be mounted. */
-  readonly mounts: readonly { readonly path: string; readonly target: string }[];
+  /** Files and directories of the host that the environment names, for the sandbox. */
+  readonly shares: readonly { readonly path: string; readonly target: string }[];
   /** Directory of wheels inside, or undefined without one. */
   readonly wheels: string | undefined;
   /** Secret files for the work directory, by name. */
@@ -66,10 +66,10 @@ export class RegistrySettings {
   /** What an installer gets. Throws EnvironmentError for a secret file that cannot be read. */
   async accessOf(installer: Installer): Promise<RegistryAccess> {
     const environment = new Map<string, string>();
-    const mounts: { path: string; target: string }[] = [];
+    const shares: { path: string; target: string }[] = [];
     const mount = (path: string, name: string): string => {
       const target = `${inside}/${name}`;
-      mounts.push({ path, target });
+      shares.push({ path, target });
       return target;
     };
     // Its own variables first: one of the other Python installer replaces none.
@@ -91,7 +91,7 @@ export class RegistrySettings {
     return {
       environment,
       wheels: hasWheels ? mount(wheelsDir, "wheels") : undefined,
-      mounts,
+      shares,
       files,
       redaction: new Redaction(environment.values(), secrets.values(), files.values()),
     };
