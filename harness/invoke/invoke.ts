@@ -65,6 +65,8 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const staged = await stageInputs(inputs, options.args, store, context.signal);
   const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
   printResult(result, options.json ?? false, context);
+  // Ctrl-C was for the call, and it has ended.
+  if (result.kind !== "success") context.signal.throwIfAborted();
   if (result.kind === "no-answer") {
     explainNoAnswer(wanted, result, embedded, context);
   }
@@ -102,13 +104,21 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
+  using _hint = onInterruption(context, "cancelling the call; Ctrl-C again leaves at once");
   try {
     return await agent.call(call, {
-      signal: context.signal,
+      cancel: context.signal,
       onStatus: statusPrinter(context),
     });
   } catch (error) {
     if (!(error instanceof RequestTooLargeError)) throw error;
     throw new UsageError(`${error.message}. Send large content with --artifact.`, { cause: error });
   }
+}
+
+/** Prints a line at the first Ctrl-C, until disposed. */
+function onInterruption({ signal, err }: Context, text: string): Disposable {
+  const print = (): void => err.line(err.paint("dim", text));
+  signal.addEventListener("abort", print, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", print) };
 }
