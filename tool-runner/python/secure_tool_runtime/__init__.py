@@ -7,6 +7,12 @@ would take 0.2 ms of each cold start.
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .cancellation import Cancellation
+
 try:
     from _json import encode_basestring as _quote
 except ImportError:
@@ -21,6 +27,7 @@ _STAND_INS = ("google", "sam_tool_sdk", "solace_agent_mesh")
 _MODULE_OF = {
     "Artifact": "artifacts",
     "ArtifactTypeInfo": "artifacts",
+    "Cancellation": "cancellation",
     "DataDisposition": "results",
     "DataObject": "results",
     "DynamicTool": "class_tools",
@@ -84,6 +91,7 @@ class ToolContext:
     __slots__ = (
         "_artifact_metadata",
         "_artifact_paths",
+        "_cancellation",
         "_config",
         "_output_dir",
         "_outputs",
@@ -110,11 +118,14 @@ class ToolContext:
         task_id: str = "",
         deadline: "float | None" = None,
         traceparent: "str | None" = None,
+        cancellation: "Cancellation | Callable[[], Cancellation] | None" = None,
     ) -> None:
+        """`cancellation` is a Cancellation, or what makes it at its first use."""
         self._output_dir = output_dir
         self._status = _StatusPipe(status_pipe)
         self._artifact_paths = artifact_paths or {}
         self._artifact_metadata = artifact_metadata or {}
+        self._cancellation = cancellation
         self._config = tool_config or {}
         self._outputs: "dict[str, dict[str, str]]" = {}
         self.user_id = user_id
@@ -253,12 +264,41 @@ class ToolContext:
 
         return max(0.0, self.deadline - time.time())
 
+    @property
+    def cancelled(self) -> bool:
+        """
+        Whether the call is being ended: its caller has cancelled it, or its time limit has passed.
+        The process is killed three seconds later.
+
+        To be told, a tool has to read this once in its main thread, or use `on_cancel`, before that
+        happens. Otherwise the process ends at once.
+        """
+        return self._ending().cancelled
+
+    def on_cancel(self, callback: "Callable[[], object]") -> None:
+        """
+        Calls it when `cancelled` becomes true, in a thread of its own, while the tool goes on; at
+        once if it is true already. What it raises is printed. The process waits for it at its end.
+        """
+        self._ending().on_cancel(callback)
+
     def described_outputs(self) -> "dict[str, dict[str, str]]":
         """
         What was said of the saved artifacts, `mime_type` and `description`, by filename. For the
         runner.
         """
         return {filename: said for filename, said in self._outputs.items() if said}
+
+    def _ending(self) -> "Cancellation":
+        cancellation = self._cancellation
+        if cancellation is None:
+            from .cancellation import Cancellation
+
+            cancellation = Cancellation()
+        elif callable(cancellation):
+            cancellation = cancellation()
+        self._cancellation = cancellation
+        return cancellation
 
     def _path_of_filename(self, filename: str) -> "str | None":
         for param, metadata in self._artifact_metadata.items():

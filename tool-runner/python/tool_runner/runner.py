@@ -117,6 +117,13 @@ def _nothing(text: str) -> dict:
 
 
 def _context_of(call: Call) -> ToolContext:
+    runner_pid = os.getpid()
+
+    def cancellation() -> object:
+        from secure_tool_runtime.cancellation import of_process
+
+        return of_process(runner_pid)
+
     return ToolContext(
         output_dir=call.output_dir,
         status_pipe=call.status_pipe or None,
@@ -129,6 +136,7 @@ def _context_of(call: Call) -> ToolContext:
         task_id=call.task_id,
         deadline=call.deadline_ms / 1000 if call.deadline_ms else None,
         traceparent=call.traceparent or None,
+        cancellation=cancellation,
     )
 
 
@@ -144,7 +152,7 @@ def _run_tool(call: Call, context: ToolContext) -> object:
             tool, positional, keywords = bind_class(tool, call, context)
         else:
             positional, keywords = bind(tool, call, context)
-        return _awaited(tool(*positional, **keywords))
+        return _awaited(tool(*positional, **keywords), context)
     except Failure:
         raise
     except BaseException as error:
@@ -168,12 +176,21 @@ def _load(call: Call) -> object:
     return tool
 
 
-def _awaited(returned: object) -> object:
+def _awaited(returned: object, context: ToolContext) -> object:
     if not hasattr(type(returned), "__await__"):
         return returned
     import asyncio
 
     async def finish() -> object:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def cancel() -> None:
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:
+                pass  # The tool has ended, and the loop with it.
+
+        context.on_cancel(cancel)
         return await returned
 
     return asyncio.run(finish())
