@@ -95,6 +95,7 @@ class ToolContext:
         "_config",
         "_output_dir",
         "_outputs",
+        "_runner_pid",
         "_status",
         "app_name",
         "deadline",
@@ -118,9 +119,10 @@ class ToolContext:
         task_id: str = "",
         deadline: "float | None" = None,
         traceparent: "str | None" = None,
-        cancellation: "Cancellation | Callable[[], Cancellation] | None" = None,
+        cancellation: "Cancellation | None" = None,
+        runner_pid: "int | None" = None,
     ) -> None:
-        """`cancellation` is a Cancellation, or what makes it at its first use."""
+        """For the runner: SIGTERM to the process `runner_pid` ends the call."""
         self._output_dir = output_dir
         self._status = _StatusPipe(status_pipe)
         self._artifact_paths = artifact_paths or {}
@@ -128,6 +130,7 @@ class ToolContext:
         self._cancellation = cancellation
         self._config = tool_config or {}
         self._outputs: "dict[str, dict[str, str]]" = {}
+        self._runner_pid = runner_pid
         self.user_id = user_id
         self.session_id = session_id
         self.app_name = app_name
@@ -290,15 +293,12 @@ class ToolContext:
         return {filename: said for filename, said in self._outputs.items() if said}
 
     def _ending(self) -> "Cancellation":
-        cancellation = self._cancellation
-        if cancellation is None:
-            from .cancellation import Cancellation
+        if self._cancellation is None:
+            from .cancellation import Cancellation, of_process
 
-            cancellation = Cancellation()
-        elif callable(cancellation):
-            cancellation = cancellation()
-        self._cancellation = cancellation
-        return cancellation
+            pid = self._runner_pid
+            self._cancellation = Cancellation() if pid is None else of_process(pid)
+        return self._cancellation
 
     def _path_of_filename(self, filename: str) -> "str | None":
         for param, metadata in self._artifact_metadata.items():

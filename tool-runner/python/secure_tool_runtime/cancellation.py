@@ -19,6 +19,10 @@ class Cancellation:
         self.cancelled = False
         self._callbacks: "list[Callable[[], object]]" = []
 
+    def __reduce__(self) -> tuple:
+        # Another process is not told.
+        return (Cancellation, ())
+
     def on_cancel(self, callback: "Callable[[], object]") -> None:
         """Calls it once when the call is being ended; at once if that is so already."""
         self._callbacks.append(callback)
@@ -60,7 +64,6 @@ def of_process(runner_pid: int) -> Cancellation:
 
 
 def _cancel_at_sigterm(cancellation: Cancellation) -> None:
-    runner_pid = os.getpid()
     tools_own = _signal.getsignal(_signal.SIGTERM)
     # Held while callbacks run, and from the end of the process on.
     running = _thread.allocate_lock()
@@ -72,11 +75,6 @@ def _cancel_at_sigterm(cancellation: Cancellation) -> None:
             running.release()
 
     def on_sigterm(number: int, frame: object) -> None:
-        if os.getpid() != runner_pid:
-            # A child that the tool has forked ends as without us.
-            _signal.signal(number, _signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            return
         cancellation.cancelled = True
         if running.acquire(blocking=False):
             try:
@@ -92,3 +90,25 @@ def _cancel_at_sigterm(cancellation: Cancellation) -> None:
     except ValueError:
         return  # Not in the main thread.
     atexit.register(running.acquire)
+    _spare_children(on_sigterm, tools_own)
+
+
+def _spare_children(handler: object, former: object) -> None:
+    """Children that the tool forks are ended by SIGTERM as without the handler."""
+    masks: "dict[int, object]" = {}
+
+    def hold() -> None:
+        # Python forgets in a new child what came before it was ready.
+        former_mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
+        masks[_thread.get_ident()] = former_mask
+
+    def let_go() -> None:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, masks.pop(_thread.get_ident()))
+
+    def begin_child() -> None:
+        if _signal.getsignal(_signal.SIGTERM) is handler:
+            # None stands for a handler of a library, which cannot be set again.
+            _signal.signal(_signal.SIGTERM, former or _signal.SIG_DFL)
+        let_go()
+
+    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=begin_child)

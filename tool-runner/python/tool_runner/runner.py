@@ -117,13 +117,6 @@ def _nothing(text: str) -> dict:
 
 
 def _context_of(call: Call) -> ToolContext:
-    runner_pid = os.getpid()
-
-    def cancellation() -> object:
-        from secure_tool_runtime.cancellation import of_process
-
-        return of_process(runner_pid)
-
     return ToolContext(
         output_dir=call.output_dir,
         status_pipe=call.status_pipe or None,
@@ -136,7 +129,7 @@ def _context_of(call: Call) -> ToolContext:
         task_id=call.task_id,
         deadline=call.deadline_ms / 1000 if call.deadline_ms else None,
         traceparent=call.traceparent or None,
-        cancellation=cancellation,
+        runner_pid=os.getpid(),
     )
 
 
