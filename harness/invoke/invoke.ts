@@ -18,6 +18,9 @@ import {
   workerSubscribes,
 } from "../worker/worker-wait.ts";
 
+/** Milliseconds for the answer of a cancelled call: its tool's grace, and time to delete outputs. */
+const cancelledAnswerMs = 10_000;
+
 /** The command line. */
 export interface InvokeOptions {
   readonly tool: string;
@@ -104,10 +107,11 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
-  using _hint = onInterruption(context, "cancelling the call; Ctrl-C again leaves at once");
+  using interruption = cancelAtInterruption(context);
   try {
     return await agent.call(call, {
       cancel: context.signal,
+      signal: interruption.over,
       onStatus: statusPrinter(context),
     });
   } catch (error) {
@@ -116,9 +120,24 @@ async function placeCall(call: ToolCall, agent: Agent, context: Context): Promis
   }
 }
 
-/** Prints a line at the first Ctrl-C, until disposed. */
-function onInterruption({ signal, err }: Context, text: string): Disposable {
-  const print = (): void => err.line(err.paint("dim", text));
-  signal.addEventListener("abort", print, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", print) };
+/**
+ * Reports the first Ctrl-C, which cancels the call. `over` aborts when the answer takes too long
+ * then: a worker may know no cancels.
+ */
+function cancelAtInterruption({
+  signal,
+  err,
+}: Context): Disposable & { readonly over: AbortSignal } {
+  const leaving = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onInterruption = (): void => {
+    err.line(err.paint("dim", "cancelling the call; Ctrl-C again leaves at once"));
+    timer = setTimeout(() => leaving.abort(signal.reason), cancelledAnswerMs);
+  };
+  signal.addEventListener("abort", onInterruption, { once: true });
+  const dispose = (): void => {
+    signal.removeEventListener("abort", onInterruption);
+    clearTimeout(timer);
+  };
+  return { over: leaving.signal, [Symbol.dispose]: dispose };
 }
