@@ -102,7 +102,7 @@ export const callEvents = {
     message: "cancels are not received",
     facts: { err: "error" },
     when: "The broker refuses the subscription to [cancels](protocol.md#cancel). Calls run, and cannot be cancelled; the worker tries again every 30 seconds.",
-    action: "Let the worker subscribe to [the topic](brokers.md#topics).",
+    action: "Let the worker subscribe to [their topic](protocol.md#topics).",
   },
   "call.finished": {
     level: "info",
