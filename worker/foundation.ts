@@ -11,6 +11,7 @@ import { type Config, ConfigError, type Environment } from "./config/config.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
+import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
@@ -93,6 +94,7 @@ export async function openFoundation(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
+      runsExecutables: runners.byRuntime.has("executable"),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
@@ -211,7 +213,7 @@ function openLanguages(
   backend: SandboxBackend,
   preparedPython: Promise<PreparedPython> | undefined,
 ): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, workerEnvironment: host.environment };
   return openRunners({
@@ -240,6 +242,11 @@ function openLanguages(
           newId,
           log: host.log.child({ part: "node" }),
         }),
+    },
+    executable: {
+      toolsDir: toolsExecutableDir,
+      variable: "TOOLS_EXECUTABLE_DIR",
+      open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
     },
   });
 }

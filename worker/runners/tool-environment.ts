@@ -15,7 +15,7 @@ export const hostFiles: readonly CodeSource[] = [
 ].map((path) => ({ path, depth: "listing" }));
 
 /** Where programs are looked for inside. */
-const basePath = "/usr/local/bin:/usr/bin:/bin";
+export const basePath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
  * The whole environment of a call of `tool`.
