@@ -46,7 +46,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     injected = {parameter.name: _context_for(kind, context) for parameter, kind in wanting_context}
     tool_config = call.tool_config
     if parameters and parameters[0].name == _PROVIDER_NAME:
-        from .class_tools import provider_of
+        from .providers import provider_of
 
         tool_config, provider = provider_of(function, call)
         if provider is not None:

@@ -1,4 +1,4 @@
-"""Tools that are classes, and functions that are registered with a class that provides tools."""
+"""Tools that are classes."""
 
 import sys
 
@@ -7,7 +7,8 @@ from .errors import Failure, describe
 from .protocol import Call
 
 _METHOD = "_run_async_impl"
-_REGISTERED = "_decorated_tools"
+# Its programs hand the context over as `tool_context`, too; agents have a context of another kind.
+_SDK = "sam_tool_sdk"
 
 
 def bind_class(tool: type, call: Call, context: object) -> tuple:
@@ -16,52 +17,34 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
     """
     if not callable(getattr(tool, _METHOD, None)):
         text = f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"'
+        if callable(getattr(tool, "create_tools", None)):
+            text = f'Class "{call.class_name}" provides several tools; name them by "tools" in the manifest'
         raise Failure("TOOL_NOT_FOUND", text)
-    instance = tool(tool_config=_validated(tool, call.tool_config))
+    return bind_instance(tool(tool_config=validated(tool, call.tool_config)), call, context)
+
+
+def bind_instance(instance: object, call: Call, context: object) -> tuple:
+    """The same for an instance of a class tool."""
     args = dict(call.args)
-    make = getattr(sys.modules.get(tool.__module__), "Artifact", None)
+    make = getattr(sys.modules.get(type(instance).__module__), "Artifact", None)
     for name, info in (getattr(instance, "artifact_params", None) or {}).items():
         is_list, is_optional = (bool(getattr(info, each, False)) for each in ("is_list", "is_optional"))
         if is_list:
             args.setdefault(name, [])
         args.update(artifacts_for(name, is_list, is_optional, make, call))
     context_name = getattr(instance, "ctx_facade_param_name", None)
-    if context_name:
+    is_sdk = any(each.__module__.partition(".")[0] == _SDK for each in type(instance).__mro__)
+    facade = None
+    if context_name or is_sdk:
         from secure_tool_runtime.facade import SandboxToolContextFacade
 
-        args[context_name] = SandboxToolContextFacade(context)
-    return getattr(instance, _METHOD), (), {"args": args, "tool_context": None}
+        facade = SandboxToolContextFacade(context)
+    if context_name:
+        args[context_name] = facade
+    return getattr(instance, _METHOD), (), {"args": args, "tool_context": facade if is_sdk else None}
 
 
-def provider_of(function: object, call: Call) -> tuple:
-    """The configuration for a function, and an instance of the class that it is registered with,
-    or None. Raises Failure for the configuration, and what the class raises.
-    """
-    provider = _class_of(function, sys.modules[call.module])
-    if provider is None:
-        return call.tool_config, None
-    tool_config = _validated(provider, call.tool_config)
-    instance = provider()
-    instance._tool_config = tool_config
-    return tool_config, instance
-
-
-def _class_of(function: object, module: object) -> "type | None":
-    """The class that has registered the function; the module's own goes before an imported one."""
-    layers = [function]
-    while hasattr(layers[-1], "__wrapped__"):
-        layers.append(layers[-1].__wrapped__)
-
-    def is_registered(each: type) -> bool:
-        return any(one is layer for one in getattr(each, _REGISTERED, ()) for layer in layers)
-
-    found = [each for each in vars(module).values() if isinstance(each, type) and is_registered(each)]
-    # A subclass shares the list of its base. The class that registered it has its own list.
-    found.sort(key=lambda each: (each.__module__ != module.__name__, _REGISTERED not in vars(each)))
-    return found[0] if found else None
-
-
-def _validated(tool: type, tool_config: dict) -> object:
+def validated(tool: type, tool_config: dict) -> object:
     """The configuration as an instance of the class's `config_model`, if any. Raises Failure."""
     model = getattr(tool, "config_model", None)
     if model is None:

@@ -138,7 +138,17 @@ def _run_tool(call: Call, context: ToolContext) -> object:
     if call.load_only:
         return {}
     try:
-        if call.class_name:
+        if call.class_name and call.tool_name:
+            from .class_tools import bind_instance
+            from .providers import provided_by
+
+            function, instance = provided_by(tool, call)
+            if function is None:
+                tool, positional, keywords = bind_instance(instance, call, context)
+            else:
+                call.function = call.tool_name
+                tool, (positional, keywords) = function, bind(function, call, context)
+        elif call.class_name:
             from .class_tools import bind_class
 
             tool, positional, keywords = bind_class(tool, call, context)
