@@ -88,6 +88,12 @@ export const variables = z.object({
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
   ),
+  TOOLS_EXECUTABLE_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/executable",
+    "Directory with the tools that are executables.",
+  ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
     `seconds, 1 to ${maxTimeoutSeconds}`,
