@@ -15,6 +15,7 @@ import { newUuid } from "../../worker/support/ids.ts";
 import { JsonError, type JsonObject, parseJson } from "../../worker/support/json/json.ts";
 import { exitCodeOf, statusPrinter, printResult } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
+import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
 import {
   type Answer,
@@ -32,7 +33,6 @@ import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-opt
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import type { SandboxObserver } from "./debug/observed-backend.ts";
-import { OutputView } from "./debug/output-view.ts";
 import { type LocalInvoker, openLocalInvoker, toolName } from "./local-invoker.ts";
 import { type Target, findTarget } from "./target.ts";
 import { runAtChanges } from "./watch.ts";

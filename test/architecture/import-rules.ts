@@ -117,6 +117,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ws: ["harness/fakes/solace/servers.ts"],
   yaml: ["harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
+    "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
     "worker/config/artifact-variables.ts",
     "worker/config/audit-config.ts",

@@ -18,6 +18,7 @@ const prefixes = [
     "CONNECT_RETR",
     "MANIFEST_",
     "TOOLS_",
+    "TOOL_LOGS",
   ],
   ...["DEFAULT_TIMEOUT", "SANDBOX_", "WARM_", "ARTIFACT_", "AUDIT_", "HEALTH_", "DRAIN_", "LOG_"],
 ];

@@ -1,9 +1,11 @@
 /**
  * What a tool prints, line by line as it comes, and told apart from everything else.
  */
-import { TextLines } from "../../../worker/support/text/text-lines.ts";
-import { type Screen, printable } from "../../invoke/screen.ts";
-import type { StreamName } from "./observed-backend.ts";
+import { TextLines } from "../../worker/support/text/text-lines.ts";
+import { type Screen, printable } from "./screen.ts";
+
+/** Output streams of a command. */
+export type StreamName = "stdout" | "stderr";
 
 /** Shows two streams on one screen. Whoever feeds it calls `finish` after the last piece. */
 export class OutputView {
