@@ -5,34 +5,23 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Caller, Invocation } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
-import { InvocationError } from "../../worker/protocol/errors.ts";
-import { decodeRequest } from "../../worker/protocol/messages/request.ts";
-import { encodeResponse } from "../../worker/protocol/messages/response.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
-import { newUuid } from "../../worker/support/ids.ts";
-import { JsonError, type JsonObject, parseJson } from "../../worker/support/json/json.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import { exitCodeOf, statusPrinter, printResult } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
-import {
-  type Answer,
-  RequestTooLargeError,
-  type ToolCall,
-  decodeAnswer,
-  encodeRequest,
-} from "../messages.ts";
+import type { ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
-import { defaultSessionId, defaultUserId } from "../options/defaults.ts";
 import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-options.ts";
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import type { SandboxObserver } from "./debug/observed-backend.ts";
+import { callHere, localCaller as caller } from "./local-call.ts";
 import { type LocalInvoker, openLocalInvoker, toolName } from "./local-invoker.ts";
 import { type Target, findTarget } from "./target.ts";
 import { runAtChanges } from "./watch.ts";
@@ -57,12 +46,6 @@ export interface ToolRunOptions extends DebugFlags {
   readonly out?: string;
   readonly json?: boolean;
 }
-
-const caller: Caller = {
-  appName: "harness",
-  userId: defaultUserId,
-  sessionId: defaultSessionId,
-};
 
 /**
  * Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of
@@ -119,11 +102,8 @@ async function runOnce(
   refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
   const toolCall = { ...staged, ...fixedPart(options) };
-  const { answer, cause, executionTimeMs, unenforced } = await call(
-    localInvoker,
-    toolCall,
-    context,
-  );
+  const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
+  const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
@@ -162,57 +142,6 @@ function fixedPart(options: ToolRunOptions): ToolCall {
     timeoutSeconds: isDebugged(options) ? maxTimeoutSeconds : options.timeout,
     profile: options.profile,
   };
-}
-
-/** What became of a call. */
-interface CallEnd {
-  readonly answer: Answer;
-  /** Of an error. */
-  readonly cause: unknown;
-  readonly executionTimeMs: number;
-  /** What its sandbox did not have of what it should have. */
-  readonly unenforced: readonly string[];
-}
-
-/**
- * Sends the call through the codecs of the wire: what a real agent could not send or read fails
- * here, too.
- */
-async function call(
-  { invoker, log }: LocalInvoker,
-  toolCall: ToolCall,
-  context: Context,
-): Promise<CallEnd> {
-  const { signal } = context;
-  const invocation = toInvocation(toolCall, context);
-  const onStatus = statusPrinter(context);
-  const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
-  // Only our own signal makes the invoker cancel a call.
-  if (outcome.kind === "cancelled") throw signal.reason;
-  return {
-    answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
-    cause: outcome.kind === "error" ? outcome.error.cause : undefined,
-    executionTimeMs: outcome.executionTimeMs,
-    unenforced: outcome.execution?.unenforced ?? [],
-  };
-}
-
-function toInvocation(toolCall: ToolCall, { clock }: Context): Invocation {
-  const nowMs = clock.nowMs();
-  const address = { replyTo: "none", statusTo: undefined, sentAtMs: nowMs };
-  try {
-    const request = encodeRequest(newUuid(), caller.appName, toolCall);
-    return decodeRequest(parseJson(request), address, nowMs);
-  } catch (error) {
-    if (error instanceof RequestTooLargeError) {
-      const advice = "Send large content with --artifact.";
-      throw new UsageError(`${error.message}. ${advice}`, { cause: error });
-    }
-    if (error instanceof InvocationError || error instanceof JsonError) {
-      throw new UsageError(`a worker refuses this call: ${error.message}`, { cause: error });
-    }
-    throw error;
-  }
 }
 
 function tellOfRun(

@@ -119,6 +119,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
+    "harness/tool/cases/case-file.ts",
     "worker/config/artifact-variables.ts",
     "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
