@@ -5,6 +5,7 @@ import { artifactScope } from "./artifacts/scope.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { maxCallSeconds } from "./broker/open.ts";
 import type { Config } from "./config/config.ts";
+import { Descriptions } from "./descriptions/descriptions.ts";
 import type { Foundation, Host } from "./foundation.ts";
 import { Answers } from "./invocation/answers.ts";
 import type { CallSignals } from "./invocation/call.ts";
@@ -71,6 +72,22 @@ export function wireInvoker(
     clock: host.clock,
   });
   return { invoker, starts };
+}
+
+/** Wires the descriptions of tools. They end with the foundation. */
+export function wireDescriptions(
+  { sandbox }: Config,
+  { catalog, profiles, ...starts }: Foundation,
+): Descriptions {
+  const resolving: ResolveParts = {
+    resolve: (toolName) => catalog.resolve(toolName),
+    profiles,
+    defaultProfile: sandbox.defaultProfile,
+  };
+  return new Descriptions({
+    starts,
+    profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
+  });
 }
 
 /** A consumer that has not started. The caller disposes it after the last call. */

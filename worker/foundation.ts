@@ -222,6 +222,7 @@ function openLanguages(
         openPythonRunner({
           ...common,
           pythonBin: sandbox.pythonBin,
+          named: sandbox.pythons,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
           prepared: preparedPython,
@@ -234,6 +235,7 @@ function openLanguages(
         openNodeRunner({
           ...common,
           nodeBin: sandbox.nodeBin,
+          named: sandbox.nodes,
           toolsDir: toolsNodeDir,
           runnerDir: toolRunnerDir("node"),
           clock: host.clock,

@@ -22,7 +22,8 @@ import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import type { SandboxObserver } from "./debug/observed-backend.ts";
 import { callHere, localCaller as caller } from "./local-call.ts";
-import { type LocalInvoker, openLocalInvoker, toolName } from "./local-invoker.ts";
+import { openToolFoundation, toolName } from "./local-foundation.ts";
+import { type LocalInvoker, openLocalInvoker } from "./local-invoker.ts";
 import { type Target, findTarget } from "./target.ts";
 import { runAtChanges } from "./watch.ts";
 
@@ -69,12 +70,9 @@ export async function runTool(
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
   const observer = createObserver(tool, options, context);
   const { profile, env } = options;
-  const localInvoker = stack.use(
-    await openLocalInvoker(
-      { target: tool, profile, env, caller, programs, home: home.path, observer, debug },
-      context,
-    ),
-  );
+  const local = { target: tool, profile, env, programs, home: home.path, debug };
+  const foundation = stack.use(await openToolFoundation(local, context));
+  const localInvoker = stack.use(openLocalInvoker(foundation, { caller, observer, debug }));
   using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
   const run = (): Promise<number> => runOnce(tool, options, localInvoker, context);
   return await (options.watch ? runAtChanges(tool.toolsDir, run, context) : run());

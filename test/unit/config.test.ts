@@ -48,6 +48,8 @@ describe("a configuration of nothing but what is required", () => {
         bwrapBin: "/usr/bin/bwrap",
         pythonBin: "/usr/bin/python3",
         nodeBin: process.execPath,
+        pythons: new Map(),
+        nodes: new Map(),
         workDir: "/sandbox/work",
         defaultProfile: "standard",
         profilesFile: undefined,
@@ -338,7 +340,9 @@ describe("every variable", () => {
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
       SANDBOX_PYTHON_BIN: "/opt/python3",
+      SANDBOX_PYTHONS: "3.12=/opt/python3.12/bin/python3,science=/opt/a=b/python",
       SANDBOX_NODE_BIN: "/opt/node",
+      SANDBOX_NODES: "25=/opt/node25/bin/node",
       SANDBOX_WORK_DIR: "/var/work",
       SANDBOX_DEFAULT_PROFILE: "my-own",
       SANDBOX_PROFILES_FILE: "/etc/profiles.yaml",
@@ -391,6 +395,11 @@ describe("every variable", () => {
         bwrapBin: "/opt/bwrap",
         pythonBin: "/opt/python3",
         nodeBin: "/opt/node",
+        pythons: new Map([
+          ["3.12", "/opt/python3.12/bin/python3"],
+          ["science", "/opt/a=b/python"],
+        ]),
+        nodes: new Map([["25", "/opt/node25/bin/node"]]),
         workDir: "/var/work",
         defaultProfile: "my-own",
         profilesFile: "/etc/profiles.yaml",
@@ -434,6 +443,7 @@ describe("every variable", () => {
 
 const port = "a port, 1 to 65535";
 const path = "an absolute path";
+const pythons = "`name=path` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`";
 const paths = "absolute paths with `:` between them";
 const profile = "one of restrictive, standard, permissive, or a profile of `SANDBOX_PROFILES_FILE`";
 const exchange = "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not beginning with `amq.`";
@@ -492,6 +502,11 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_BWRAP_BIN", "bwrap", path],
     ["SANDBOX_PYTHON_BIN", "python3", path],
     ["SANDBOX_NODE_BIN", "node", path],
+    ["SANDBOX_PYTHONS", "/usr/bin/python3", pythons],
+    ["SANDBOX_PYTHONS", "3.12=python3", pythons],
+    ["SANDBOX_PYTHONS", "3.12=/a,", pythons],
+    ["SANDBOX_PYTHONS", "3.12=/a,3.12=/b", pythons],
+    ["SANDBOX_PYTHONS", "-x=/a", pythons],
     ["SANDBOX_WORK_DIR", "work", path],
     ["SANDBOX_DEFAULT_PROFILE", "lax", profile],
     ["SANDBOX_DEFAULT_PROFILE", "no name", profile],
@@ -758,7 +773,9 @@ describe("the table of variables", () => {
       "AMQP_KEY_FILE",
       "AMQP_KEY_PASSPHRASE",
       "AMQP_EXCHANGE",
+      "SANDBOX_PYTHONS",
       "SANDBOX_NODE_BIN",
+      "SANDBOX_NODES",
       "SANDBOX_PROFILES_FILE",
       "SANDBOX_ALLOWED_MOUNTS",
       "SANDBOX_ALLOWED_DEVICES",

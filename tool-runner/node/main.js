@@ -188,6 +188,10 @@ class Run {
       const tool = await loadTool(this.#call, this.#loaded);
       if (this.#call.load_only) return resultDocument({}, [], this.#call);
       this.#stage = "running";
+      if (this.#call.describe) {
+        const { descriptionOf } = await import("./describe/tool.js");
+        return resultDocument(await descriptionOf(tool, this.#call), [], this.#call);
+      }
       const returned = await tool(this.#call.args, this.#context);
       return resultDocument(returned, this.#context.describedOutputs(), this.#call);
     } catch (thrown) {

@@ -61,6 +61,9 @@ export interface SandboxConfig {
   readonly bwrapBin: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
+  /** Other interpreters that tools may name, by name. */
+  readonly pythons: ReadonlyMap<string, string>;
+  readonly nodes: ReadonlyMap<string, string>;
   readonly workDir: string;
   /** Whether there is such a profile is known when the profiles file is read. */
   readonly defaultProfile: string;
@@ -200,6 +203,8 @@ function toConfig(values: z.infer<typeof variables>): Config {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
+      pythons: values.SANDBOX_PYTHONS ?? new Map(),
+      nodes: values.SANDBOX_NODES ?? new Map(),
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
       profilesFile: values.SANDBOX_PROFILES_FILE,

@@ -43,6 +43,8 @@ export interface ToolEntry {
   readonly callable: ToolCallable;
   /** Required package, with its version constraint. */
   readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
+  /** Version, name or path of the interpreter; undefined for the usual one. */
+  readonly interpreter: string | undefined;
   readonly description: string | undefined;
   /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;

@@ -177,6 +177,7 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     module: fields.module,
     callable: toCallable(fields),
     package: toPackage(fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
     description: fields.description ?? undefined,
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,

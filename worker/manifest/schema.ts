@@ -14,6 +14,7 @@ import {
   whenFineSoFar,
 } from "../support/text/expectation.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
+import { interpreterField } from "./fields/interpreter.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./fields/warm.ts";
 
@@ -44,7 +45,7 @@ export const foreignKinds = ["executable"] as const;
  * `ld.so(8)`, `python(1)`, `node(1)`.
  */
 const reservedEnv =
-  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
+  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR|TOOL_PACKAGES_DIR)$/;
 
 const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
@@ -57,6 +58,7 @@ const className = accepts("the name of a Python class (letters, digits and _)");
 const flag = accepts("true or false");
 const queueName = accepts("the name of a queue: 1 to 50 letters, digits, _ and -");
 const pythonOnly = { error: "allowed only with runtime python" };
+const nodeOnly = { error: "allowed only with runtime node" };
 const packageName = accepts(
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL",
 );
@@ -117,6 +119,10 @@ function pythonShape() {
       .refine(validRange, { ...constraint, ...whenFineSoFar })
       .nullish()
       .describe('PEP 440 version constraint for `package`, such as ">=1.0,<2.0".'),
+    python: interpreterField("3.12").describe(
+      "Python that runs the tool, of SANDBOX_PYTHONS. Default: SANDBOX_PYTHON_BIN.",
+    ),
+    node: z.null(nodeOnly).optional(),
   };
 }
 
@@ -138,6 +144,10 @@ function nodeShape() {
     class_name: z.null(pythonOnly).optional(),
     package: z.null(pythonOnly).optional(),
     version: z.null(pythonOnly).optional(),
+    node: interpreterField("24").describe(
+      "Node that runs the tool, of SANDBOX_NODES. Default: SANDBOX_NODE_BIN.",
+    ),
+    python: z.null(pythonOnly).optional(),
   };
 }
 

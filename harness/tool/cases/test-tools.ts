@@ -10,7 +10,8 @@ import { createPassableDirectory } from "../../temporary.ts";
 import { hasManifest, layoutOf, usualToolsDir } from "../../tools-layout.ts";
 import { toHostPaths } from "../host-paths.ts";
 import { localCaller } from "../local-call.ts";
-import { type LocalInvoker, openManifestInvoker } from "../local-invoker.ts";
+import { openManifestFoundation } from "../local-foundation.ts";
+import { type LocalInvoker, openLocalInvoker } from "../local-invoker.ts";
 import {
   type CaseFile,
   type TestCase,
@@ -53,8 +54,9 @@ export async function testTools(
   await using home = await createPassableDirectory("str-tool-test-");
   const output = new KeptOutput();
   const observer = { onOutput: output.take.bind(output), onEnd: async () => {} };
-  const options = { layout, caller: localCaller, programs, home: home.path, observer };
-  await using localInvoker = await openManifestInvoker(options, context);
+  const options = { layout, programs, home: home.path };
+  await using foundation = await openManifestFoundation(options, context);
+  await using localInvoker = openLocalInvoker(foundation, { caller: localCaller, observer });
 
   const counts: Record<Ending, number> = { passed: 0, failed: 0, skipped: 0 };
   for (const file of chosen) {

@@ -5,6 +5,7 @@
  * @module-tag full
  */
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -224,6 +225,51 @@ describe("a program that imports secure-tool-runtime/client", () => {
       toolResult: { got: { list: [1] } },
       code: "TOOL_ERROR",
     });
+  });
+});
+
+describe("an author's project whose checks leave out no declaration", () => {
+  const program = `
+    import { ToolClient } from "secure-tool-runtime/client";
+    import { createToolContext, type Tool, type ToolContext } from "secure-tool-runtime/tool";
+
+    export const tool: Tool<{ text: string }> = async ({ text }, ctx: ToolContext) => {
+      await ctx.reportProgress({ done: 1, total: 2 });
+      return { text, left: ctx.timeLeftSeconds() };
+    };
+    export const ctx: ToolContext = createToolContext({ onStatus: (text) => text !== "" });
+    export const client: Promise<ToolClient> = ToolClient.connect({ broker: "dev", namespace: "ns" });
+  `;
+  const tsconfig = {
+    compilerOptions: {
+      ...{ target: "esnext", module: "nodenext", types: ["node"], noEmit: true },
+      ...{ strict: true, skipLibCheck: false, allowJs: true, checkJs: true },
+      ...{ allowImportingTsExtensions: true, erasableSyntaxOnly: true, verbatimModuleSyntax: true },
+      ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+    },
+  };
+
+  /** What tsc says of the example tools and these files. */
+  async function check(files: Readonly<Record<string, string>>): Promise<string> {
+    const directory = mkdtempSync(join(project(), "author-"));
+    const examples = join("examples", "tools", "node");
+    cpSync(join(project(), "node_modules", name, examples), directory, { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text);
+    writeFileSync(join(directory, "package.json"), `{"private":true,"type":"module"}`);
+    writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(tsconfig));
+    mkdirSync(join(directory, "node_modules", "@types"), { recursive: true });
+    const types = join("node_modules", "@types", "node");
+    symlinkSync(join(root, types), join(directory, types));
+    return typeCheck(directory);
+  }
+
+  test("has the examples and both modules without a complaint", async () => {
+    expect(await check({ "program.ts": program })).toBe("");
+  });
+
+  test("finds a mistake", async () => {
+    const wrong = program.replace("done: 1", 'done: "1"');
+    expect(await check({ "program.ts": wrong })).toMatch(/^program\.ts\(\d+,\d+\): error TS2322/);
   });
 });
 

@@ -25,6 +25,7 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     module: "tools",
     callable: { kind: "function", name: "run" },
     package: undefined,
+    interpreter: undefined,
     description: undefined,
     timeoutSeconds: undefined,
     profile: undefined,

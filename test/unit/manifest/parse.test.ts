@@ -253,7 +253,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, package, version, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -290,6 +290,8 @@ const aModule = 'a Python import path such as "package.module"';
 const aFunction = "the name of a Python function (letters, digits and _)";
 const aPackage =
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL";
+const aPython =
+  'a version in quotes, such as "3.12", a name of the worker\'s interpreters, or the absolute path of one';
 const aConstraint = 'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"';
 const aWarm = 'a map of "min" and "max"';
 const aCount = "a whole number from 0 to 64";
@@ -400,6 +402,12 @@ describe("a Node tool", () => {
     },
   );
 
+  test.each(["24", "24.1.0", "nightly", "/opt/node25/bin/node"])("may name its Node %s", (node) => {
+    expect(parsed(`module: a.ts, function: f, node: "${node}"`)()).toMatchObject({
+      interpreter: node,
+    });
+  });
+
   test.each(["tool", "/abs.ts", "../up.ts", "a/../b.ts", "a//b.ts", "./tool.ts", "a/.ts", "x.cjs"])(
     "is not in %j",
     (module) => {
@@ -413,6 +421,7 @@ describe("a Node tool", () => {
     ["class_name: C", "class_name"],
     ["package: left-pad", "package"],
     ['version: ">=1"', "version"],
+    ['python: "3.12"', "python"],
   ])("has no %s", (field, name) => {
     expect(parsed(`module: a.ts, function: f, ${field}`)).toThrow(
       `${name}: allowed only with runtime python`,
@@ -514,6 +523,11 @@ describe("a wrong field is refused with what is accepted and what was found:", (
       '6:17: tool "x": warm.min: expected at most max, which is 4, found 5',
     ],
     ["warm: {most: 4}", '6:12: tool "x": warm.most: unknown key; the keys are min, max'],
+    ["python: 3.10", `6:13: tool "x": python: expected ${aPython}, found 3.1`],
+    ['python: ""', `6:13: tool "x": python: expected ${aPython}, found ""`],
+    ["python: -c", `6:13: tool "x": python: expected ${aPython}, found "-c"`],
+    ["python: bin/python3", `6:13: tool "x": python: expected ${aPython}, found "bin/python3"`],
+    ['node: "24"', '6:11: tool "x": node: allowed only with runtime node'],
     ["package: -r", `6:14: tool "x": package: expected ${aPackage}, found "-r"`],
     ["package: p[extra]", `6:14: tool "x": package: expected ${aPackage}, found "p[extra]"`],
     ["package: p>=1", `6:14: tool "x": package: expected ${aPackage}, found "p>=1"`],

@@ -138,6 +138,10 @@ def _run_tool(call: Call, context: ToolContext) -> object:
     if call.load_only:
         return {}
     try:
+        if call.describe:
+            from .describe.tools import description_of
+
+            return description_of(tool, call)
         if call.class_name:
             from .class_tools import bind_class
 
