@@ -406,5 +406,6 @@ describe("an example is accepted:", () => {
     expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(python);
     const node = made("node", { file: "count-words", callable: "countWords" });
     expect(blocks(readme, "ts")).toEqual([node]);
+    expect(blocks(read("docs/write-a-typescript-tool.md"), "ts")).toContain(node);
   });
 });

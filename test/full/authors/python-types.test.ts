@@ -4,7 +4,7 @@
  *
  * @module-tag full
  */
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { type TestContext, afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pythonShapes } from "../../../harness/tool/new/shapes.ts";
@@ -87,6 +87,18 @@ print(process_file(ctx, "example_tools.py")["output_artifact"], ctx.list_output_
   const ending = await run(project.python, ["-c", program], { cwd: at("tools") });
   expect(ending).toMatchObject({ status: 0, stderr: "" });
   expect(ending.stdout).toMatch(/^summary\.txt \[.*'summary\.txt'.*\]\n$/);
+});
+
+test("so does the test in the guide", async () => {
+  const guide = await readFile(join(checkout, "docs/write-a-python-tool.md"), "utf8");
+  const [, example = ""] = /^```py\n(.*?)^```$/ms.exec(guide) ?? [];
+  const names = { file: "count_words", callable: "count_words" };
+  const { tool } = toolFiles("python", "function", "count_words", names);
+  await mkdir(at("guide"));
+  await writeFile(at("guide/count_words.py"), tool.text);
+  await writeFile(at("guide/test_guide.py"), `${example}\ntest_counts(".")\nprint("ran")\n`);
+  const ending = await run(project.python, ["test_guide.py"], { cwd: at("guide") });
+  expect(ending).toMatchObject({ status: 0, stdout: "ran\n", stderr: "" });
 });
 
 describe("mypy in its strict mode", () => {
