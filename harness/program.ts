@@ -39,6 +39,7 @@ import {
   timeoutOption,
   userOption,
 } from "./options/options.ts";
+import { addEnv } from "./packages/commands.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
 import type { FakeGcsCommandOptions } from "./fake-gcs-command.ts";
@@ -108,6 +109,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addTool(program, context, finish);
   addTools(program, context, finish);
   addArtifact(program, context, finish);
+  addEnv(program, context, finish);
   return program;
 }
 
@@ -139,6 +141,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())
+    .option("--logs", "show what the tool prints, if the worker has TOOL_LOGS=caller")
     .addOption(brokerOption("use this broker"))
     .option(
       "--wait-for-worker",
@@ -165,6 +168,7 @@ Exit codes: 0 result, 1 error of tool, worker or broker, 2 usage, 124 no answer 
 
 Examples:
   harness invoke --tool echo_tool --args '{"message": "hello"}'
+  harness invoke --tool echo_tool --args '{"message": "hello"}' --logs
   harness invoke --tool process_file --preload input_file=README.md
   ARTIFACT_SERVICE_TYPE=filesystem ARTIFACT_BASE_PATH=/tmp/artifacts \\
     harness invoke --tool process_file --artifact input_file=README.md --out results`;

@@ -13,6 +13,7 @@ import type { InstallMode, ToolEnvironments } from "./environments/tool-environm
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
+import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
@@ -77,12 +78,12 @@ export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  { profiles: given, installs = "background" }: FoundationOptions = {},
+  { profiles: ownProfiles, installs = "background" }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = await openAudit(config, host);
   if (audit !== undefined) parts.use(audit);
-  const profiles = given ?? (await readProfiles(config));
+  const profiles = ownProfiles ?? (await readProfiles(config));
   // Concurrently: Python and the backend take longest at start.
   let preparedPython: Promise<PreparedPython> | undefined;
   const alongside = (scratchDir: string): Promise<unknown> => {
@@ -104,6 +105,7 @@ export async function openFoundation(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
+      runsExecutables: runners.byRuntime.has("executable"),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
@@ -261,7 +263,7 @@ function openToolRunners(
   preparedPython: Promise<PreparedPython> | undefined,
   installationOf: InstallationOf,
 ): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
   return openRunners({
@@ -293,6 +295,11 @@ function openToolRunners(
           log: host.log.child({ part: "node" }),
         }),
     },
+    executable: {
+      toolsDir: toolsExecutableDir,
+      variable: "TOOLS_EXECUTABLE_DIR",
+      open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
+    },
   });
 }
 
@@ -303,10 +310,10 @@ function openEnvironments(
   installs: InstallMode,
   interpreterOf: (tool: ToolEntry) => Promise<Interpreter>,
 ): ToolEnvironments {
-  const { packages, sandbox, toolsPythonDir, toolsNodeDir } = config;
+  const { packages, sandbox, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
   return openToolEnvironments({
     settings: packages,
-    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir },
+    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir, executable: toolsExecutableDir },
     environment: host.environment,
     backend,
     uid: isRoot() ? sandbox.uid : undefined,

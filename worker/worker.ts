@@ -230,9 +230,10 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const { consumer } = this.#parts.use(
+    const { consumer, cancelListener } = this.#parts.use(
       wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
     );
+    await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());

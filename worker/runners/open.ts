@@ -42,9 +42,10 @@ export async function openRunners(
     byRuntime.set(runner.runtime, runner);
   }
   if (byRuntime.size === 0) {
-    const { python, node } = languages;
+    const { python, node, executable } = languages;
+    const others = [node, executable].map(({ toolsDir, variable }) => `${toolsDir} (${variable})`);
     throw new SandboxError(
-      `${python.toolsDir} is not a directory, and neither is ${node.toolsDir} (${node.variable})`,
+      `${python.toolsDir} is not a directory, and neither is ${others.join(" or ")}`,
       { setting: "toolsPythonDir" },
     );
   }
@@ -61,10 +62,9 @@ export async function openRunners(
       };
     },
     interpreterOf: async (tool) => {
-      const runner = byRuntime.get(tool.runtime);
-      if (runner === undefined)
-        throw new SandboxError(`the worker has no directory of ${tool.runtime} tools`);
-      return runner.interpreterOf(tool);
+      const interpreter = await byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
+      if (interpreter !== undefined) return interpreter;
+      throw new SandboxError(`the worker has no interpreter of ${tool.runtime} tools`);
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -27,7 +27,7 @@ async function keyOf(base: string, tool: ToolEntry): Promise<string> {
     ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
   });
   const { key } = await planOf(tool, tool.packages!, {
-    toolsDirs: { python: base, node: base },
+    toolsDirs: { python: base, node: base, executable: base },
     fingerprint: (runtime) => registry.fingerprint(runtime),
     interpreterOf,
   });

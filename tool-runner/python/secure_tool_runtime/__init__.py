@@ -7,10 +7,44 @@ would take 0.2 ms of each cold start.
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .cancellation import Cancellation
+
 try:
     from _json import encode_basestring as _quote
 except ImportError:
     from json.encoder import encode_basestring as _quote
+
+# Type checkers take it for true. An import of `typing` takes milliseconds of each cold start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+    from .artifacts import Artifact, ArtifactTypeInfo, get_artifact_info, is_artifact_type
+    from .class_tools import DynamicTool, DynamicToolProvider
+    from .facade import ToolContextFacade
+    from .results import TOOL_RESULT_SCHEMA_VERSION, DataDisposition, DataObject, ToolResult
+
+__all__ = [
+    "TOOL_RESULT_SCHEMA_VERSION",
+    "Artifact",
+    "ArtifactTypeInfo",
+    "DataDisposition",
+    "DataObject",
+    "DynamicTool",
+    "DynamicToolProvider",
+    "ToolContext",
+    "ToolContextFacade",
+    "ToolError",
+    "ToolResult",
+    "get_artifact_info",
+    "is_artifact_type",
+]
 
 # POSIX writes up to PIPE_BUF bytes to a pipe in one piece; 4096 on Linux (pipe(7)).
 _STATUS_LINE_MAX_BYTES = 4096
@@ -21,6 +55,7 @@ _STAND_INS = ("google", "sam_tool_sdk", "solace_agent_mesh")
 _MODULE_OF = {
     "Artifact": "artifacts",
     "ArtifactTypeInfo": "artifacts",
+    "Cancellation": "cancellation",
     "DataDisposition": "results",
     "DataObject": "results",
     "DynamicTool": "class_tools",
@@ -33,10 +68,12 @@ _MODULE_OF = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(__import__(f"{__name__}.{_MODULE_OF[name]}", fromlist=[name]), name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(__import__(f"{__name__}.{_MODULE_OF[name]}", fromlist=[name]), name)
 
 
 class StandIns:
@@ -49,7 +86,7 @@ class StandIns:
     """
 
     @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> object:
+    def find_spec(name: str, _path: object = None, _target: object = None) -> "ModuleSpec | None":
         """As importlib wants it."""
         parent, _, _ = name.rpartition(".")
         if name.partition(".")[0] not in _STAND_INS:
@@ -84,9 +121,11 @@ class ToolContext:
     __slots__ = (
         "_artifact_metadata",
         "_artifact_paths",
+        "_cancellation",
         "_config",
         "_output_dir",
         "_outputs",
+        "_runner_pid",
         "_status",
         "app_name",
         "deadline",
@@ -102,27 +141,32 @@ class ToolContext:
         output_dir: str = "output",
         status_pipe: "str | None" = None,
         artifact_paths: "dict[str, str] | None" = None,
-        artifact_metadata: "dict[str, dict] | None" = None,
-        tool_config: "dict | None" = None,
+        artifact_metadata: "dict[str, dict[str, Any]] | None" = None,
+        tool_config: "dict[str, Any] | None" = None,
         user_id: str = "",
         session_id: str = "",
         app_name: str = "",
         task_id: str = "",
         deadline: "float | None" = None,
         traceparent: "str | None" = None,
+        cancellation: "Cancellation | None" = None,
+        runner_pid: "int | None" = None,
     ) -> None:
+        """For the runner: SIGTERM to the process `runner_pid` ends the call."""
         self._output_dir = output_dir
         self._status = _StatusPipe(status_pipe)
         self._artifact_paths = artifact_paths or {}
         self._artifact_metadata = artifact_metadata or {}
+        self._cancellation = cancellation
         self._config = tool_config or {}
         self._outputs: "dict[str, dict[str, str]]" = {}
-        self.user_id = user_id
-        self.session_id = session_id
-        self.app_name = app_name
-        self.task_id = task_id
-        self.deadline = deadline
-        self.traceparent = traceparent
+        self._runner_pid = runner_pid
+        self.user_id: str = user_id
+        self.session_id: str = session_id
+        self.app_name: str = app_name
+        self.task_id: str = task_id
+        self.deadline: "float | None" = deadline
+        self.traceparent: "str | None" = traceparent
 
     def send_status(self, message: str) -> bool:
         """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.
@@ -253,12 +297,38 @@ class ToolContext:
 
         return max(0.0, self.deadline - time.time())
 
+    @property
+    def cancelled(self) -> bool:
+        """
+        Whether the call is being ended: its caller has cancelled it, or its time limit has passed.
+        The process is killed three seconds later.
+
+        To be told, a tool has to read this once in its main thread, or use `on_cancel`, before that
+        happens. Otherwise the process ends at once.
+        """
+        return self._ending().cancelled
+
+    def on_cancel(self, callback: "Callable[[], object]") -> None:
+        """
+        Calls it when `cancelled` becomes true, in a thread of its own, while the tool goes on; at
+        once if it is true already. What it raises is printed. The process waits for it at its end.
+        """
+        self._ending().on_cancel(callback)
+
     def described_outputs(self) -> "dict[str, dict[str, str]]":
         """
         What was said of the saved artifacts, `mime_type` and `description`, by filename. For the
         runner.
         """
         return {filename: said for filename, said in self._outputs.items() if said}
+
+    def _ending(self) -> "Cancellation":
+        if self._cancellation is None:
+            from .cancellation import Cancellation, of_process
+
+            pid = self._runner_pid
+            self._cancellation = Cancellation() if pid is None else of_process(pid)
+        return self._cancellation
 
     def _path_of_filename(self, filename: str) -> "str | None":
         for param, metadata in self._artifact_metadata.items():
@@ -283,7 +353,7 @@ class _StatusPipe:
         self._path = path
         self._descriptor = self._open()
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> "tuple[object, ...]":
         # A descriptor's number means something else in a process that was spawned, not forked: open
         # anew there.
         return (_StatusPipe, (self._path,))
@@ -291,7 +361,9 @@ class _StatusPipe:
     def send(self, message: str) -> bool:
         return self._write(_status_line(message))
 
-    def send_described(self, describe: object, *of: object, is_whole: bool = False) -> bool:
+    def send_described(
+        self, describe: "Callable[..., tuple[str, str]]", *of: object, is_whole: bool = False
+    ) -> bool:
         """
         Sends the text and the details that `describe` makes. Where both do not fit into a line,
         sends the text alone, or nothing if the details are what counts.
