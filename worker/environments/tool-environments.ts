@@ -205,7 +205,7 @@ export class ToolEnvironments implements AsyncDisposable {
     return { reason, publicReason: reason, keepsServed: true };
   }
 
-  /** What is wanted by this plan: there already, on its way, or begun now. */
+  /** What is wanted by this plan: there already, on its way, or started now. */
   async #want(plan: EnvironmentPlan): Promise<Wanted> {
     const known = this.#wanted.get(plan.key);
     if (known !== undefined) return known;
