@@ -30,6 +30,7 @@ import type {
   ToolRunner,
 } from "./runner.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
+import { byUv, findByUv } from "./uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 const run = promisify(execFile);
@@ -39,7 +40,7 @@ export interface PythonRunnerOptions extends PythonHostOptions {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
-  /** Others that tools may name, by name (`SANDBOX_PYTHONS`). */
+  /** Others that tools may name, by name (`SANDBOX_PYTHONS`): programs, or {@link byUv}. */
   readonly named?: ReadonlyMap<string, string>;
   /** Packages of tools; without it no tool has any of its own. */
   readonly installationOf?: InstallationOf;
@@ -84,7 +85,8 @@ const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
   const { prepared: _, ...others } = options;
   let count = 0;
-  const open = async (pythonBin: string): Promise<PythonInterpreter> => {
+  const open = async (program: string, name: string): Promise<PythonInterpreter> => {
+    const pythonBin = program === byUv ? await findByUv(name, options.workerEnvironment) : program;
     const scratchDir = join(options.scratchDir, `python-${++count}`);
     await mkdir(scratchDir);
     await chmod(scratchDir, 0o711);
