@@ -118,6 +118,12 @@ export class CompileCaches<Of extends Compilation> implements AsyncDisposable {
     };
   }
 
+  /** Forgets caches. Calls that have one keep it. */
+  drop(isUnwanted: (of: Of) => boolean): void {
+    const keys = [...this.#modules].filter(([, { of }]) => isUnwanted(of)).map(([key]) => key);
+    for (const key of keys) this.#modules.delete(key);
+  }
+
   /** Aborts the run under way and waits for its end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new Error("the worker is shutting down"));
