@@ -12,6 +12,8 @@ export const insidePaths = {
   nodeTools: "/tools/node",
   /** The modules of the tool runner that Node tools import. */
   nodeModule: "/tools/node_modules/secure-tool-runtime",
+  /** What the Node runner reads source with, to describe a tool. */
+  nodeParser: "/sandbox/node_modules/@babel/parser",
   /** The packages of a tool's own: see Installation. */
   installation: "/tools/environment",
   /** The virtual environment of Python tools with packages of their own. */

@@ -2,6 +2,7 @@
  * Node tools: program, tool directory, packages and runner as a sandbox sees them.
  */
 import { chmod, lstat, mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
@@ -24,6 +25,8 @@ const bytesPerMebibyte = 1024 * 1024;
  */
 const heapShare = 0.75;
 
+/** The package `@babel/parser`, which only the runner inside loads, to describe a tool. */
+const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/package.json"));
 /** Where Node looks for packages. */
 const modulesName = "node_modules";
 
@@ -59,6 +62,8 @@ export class NodeSurroundings implements AsyncDisposable {
   readonly programs: Interpreters<NodeProgram>;
   /** The program of tools that name none. */
   readonly usual: NodeProgram;
+  /** What a sandbox has besides where it describes a tool. */
+  readonly describing: readonly ReadOnlyMount[];
   readonly #options: NodeSurroundingsOptions;
   readonly #installations: SharedInstallations;
   /** The tool runner. */
@@ -77,11 +82,13 @@ export class NodeSurroundings implements AsyncDisposable {
     const installations = shared.use(new SharedInstallations(backend));
     // Shared once: it does not change under a running worker.
     const { source: runnerSource } = shared.use(await backend.share(runnerDir));
+    const { source: parserSource } = shared.use(await backend.share(parserDir));
     const emptyDir = join(scratchDir, "no-packages");
     await mkdir(emptyDir, { recursive: true });
     // mkdir's mode is subject to the umask.
     await chmod(emptyDir, 0o755);
-    const parts = { options, usual, programs, installations, runnerSource, emptyDir };
+    const sources = { runnerSource, parserSource, emptyDir };
+    const parts = { options, usual, programs, installations, ...sources };
     return new NodeSurroundings({ ...parts, shared: shared.move() });
   }
 
@@ -91,6 +98,7 @@ export class NodeSurroundings implements AsyncDisposable {
     readonly programs: Interpreters<NodeProgram>;
     readonly installations: SharedInstallations;
     readonly runnerSource: string;
+    readonly parserSource: string;
     readonly emptyDir: string;
     readonly shared: AsyncDisposable;
   }) {
@@ -100,6 +108,7 @@ export class NodeSurroundings implements AsyncDisposable {
     this.#installations = parts.installations;
     const targets = [insidePaths.runner, insidePaths.nodeModule];
     this.#runnerMounts = targets.map((target) => ({ source: parts.runnerSource, target }));
+    this.describing = [{ source: parts.parserSource, target: insidePaths.nodeParser }];
     this.#emptyDir = parts.emptyDir;
     this.#shared = parts.shared;
   }

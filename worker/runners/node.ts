@@ -112,6 +112,7 @@ class NodeRunner implements ToolRunner {
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
       launch: { argv: argv(argsFile) },
+      describing: this.#surroundings.describing,
       park: {
         argv: [...awayFromStdin, ...argv("--park", tool.module, insidePaths.nodeTools, argsFile)],
       },

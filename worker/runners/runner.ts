@@ -33,6 +33,8 @@ export interface PreparedTool extends AsyncDisposable {
    * way to.
    */
   readonly template?: Launch;
+  /** Mounts that `launch` needs besides to describe the tool. */
+  readonly describing?: readonly ReadOnlyMount[];
   readonly memoryBound: MemoryBound;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;

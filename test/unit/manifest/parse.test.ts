@@ -18,7 +18,7 @@ import { maxTools } from "../../../worker/manifest/schema.ts";
 import { defaultWarm, maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
-import { parse, profileNames, textOf, tool } from "./fixtures.ts";
+import { packages, parse, profileNames, textOf, tool } from "./fixtures.ts";
 
 /** Section 6 of the design document. */
 const designManifest = `version: 1
@@ -90,7 +90,7 @@ describe("a good manifest", () => {
           module: "sam_tool_data_processor",
           callable: { kind: "function", name: "process_data" },
           description: "Process data files",
-          package: { name: "sam-tool-data-processor", version: ">=1.0,<2.0" },
+          packages: packages("sam-tool-data-processor>=1.0,<2.0"),
           timeoutSeconds: 600,
           profile: "permissive",
         }),
@@ -177,10 +177,7 @@ tools:
   test("hands a version constraint on as one word", () => {
     const text = `version: 1
 tools: {a: {module: m, function: f, package: p, version: " >= 1.0 ,\\t< 2 "}}`;
-    expect(parse(text).manifest.tools.get("a")?.package).toEqual({
-      name: "p",
-      version: ">=1.0,<2",
-    });
+    expect(parse(text).manifest.tools.get("a")?.packages).toEqual(packages("p>=1.0,<2"));
   });
 
   test("names each environment variable once", () => {
@@ -253,7 +250,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -419,9 +416,8 @@ describe("a Node tool", () => {
 
   test.each([
     ["class_name: C", "class_name"],
-    ["package: left-pad", "package"],
-    ['version: ">=1"', "version"],
     ['python: "3.12"', "python"],
+    ["requirements_file: a.txt", "requirements_file"],
   ])("has no %s", (field, name) => {
     expect(parsed(`module: a.ts, function: f, ${field}`)).toThrow(
       `${name}: allowed only with runtime python`,
