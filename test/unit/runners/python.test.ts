@@ -236,6 +236,24 @@ describe("a program that is no Python interpreter", () => {
   );
 });
 
+test.each([
+  ["3.8.18", false],
+  ["3.9.0", true],
+  ["2.7.18", false],
+])("Python %s is new enough: %s", async (version, isEnough) => {
+  const { options, scratchDir } = await newOptions({ pythonBin: "" });
+  const pythonBin = join(scratchDir, "python");
+  const facts = { version, executable: pythonBin, base: pythonBin, identity: version };
+  const answer = JSON.stringify({ ...facts, directories: [], installed: [], added: [] });
+  await writeFile(pythonBin, `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 });
+  const opened = openPythonRunner({ ...options, pythonBin });
+  if (isEnough) await (await opened)[Symbol.asyncDispose]();
+  else
+    await expect(opened).rejects.toThrow(
+      `${pythonBin} is Python ${version}; tools need Python 3.9 or later`,
+    );
+});
+
 describe("an interpreter outside /usr", () => {
   let base: string;
   let python: string;
