@@ -19,14 +19,14 @@ import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { CompileCaches } from "./compile-cache.ts";
+import { CompileCaches } from "./node/compile-cache.ts";
 import { refuseInterpreter } from "./interpreters.ts";
 import {
   NodeSurroundings,
   type NodeSurroundingsOptions,
   type Surroundings,
   argvOf,
-} from "./node-surroundings.ts";
+} from "./node/surroundings.ts";
 import type { CodeSource, Interpreter, PreparedTool, ToolRunner } from "./runner.ts";
 import { hostFiles } from "./tool-environment.ts";
 import { isIsolated } from "./visible-tools.ts";

@@ -11,8 +11,8 @@ import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import { SharedInstallations } from "./installations.ts";
 import { Interpreters, refuseInterpreter } from "./interpreters.ts";
-import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python-host.ts";
-import { PythonInterpreter } from "./python-interpreter.ts";
+import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python/host.ts";
+import { PythonInterpreter } from "./python/interpreter.ts";
 import type {
   CodeSource,
   InstallationOf,
@@ -21,7 +21,7 @@ import type {
   ToolRunner,
 } from "./runner.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
-import { byUv, findByUv } from "./uv.ts";
+import { byUv, findByUv } from "./python/uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 /** Options of the Python runner. */

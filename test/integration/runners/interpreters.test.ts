@@ -105,19 +105,19 @@ describe("a Python tool", () => {
       pythons: new Map([["science", join(venv, "bin/python")]]),
     });
     const python = runners.get("python")!;
-    const usual = await python.interpreterOf(looking("plain"));
+    const usual = await python.interpreterOf!(looking("plain"));
     expect(usual.identity).toMatch(/^cpython-3\.\d+\.\d+-cpython-3\d+-.*-linux-/);
     expect(usual.mounts).toEqual([]);
-    const described = await python.interpreterOf(looking("x", { interpreter: "science" }));
+    const described = await python.interpreterOf!(looking("x", { interpreter: "science" }));
     expect(described).toMatchObject({
       executable: expect.stringMatching(/^\/usr\/bin\/python3\.\d+$/),
       mounts: [expect.objectContaining({ target: venv })],
       identity: usual.identity,
     });
-    await expect(python.interpreterOf(looking("x", { interpreter: "none" }))).rejects.toThrow(
+    await expect(python.interpreterOf!(looking("x", { interpreter: "none" }))).rejects.toThrow(
       "is not allowed",
     );
-    const node = await runners.get("node")!.interpreterOf(tool("n", { runtime: "node" }));
+    const node = await runners.get("node")!.interpreterOf!(tool("n", { runtime: "node" }));
     expect(node.identity).toMatch(/^node-v24\.\S+-abi\d+-linux-\w+-(?:glibc|musl)$/);
   });
 });
@@ -188,7 +188,7 @@ describe("Python of another version", () => {
       },
     });
     const python = runners.get("python")!;
-    expect(await python.interpreterOf(looking("x", { interpreter: version }))).toMatchObject({
+    expect(await python.interpreterOf!(looking("x", { interpreter: version }))).toMatchObject({
       executable: expect.stringContaining(managed),
     });
     expect(await python.refuse(looking("y", { interpreter: "3.99" }), never)).toEqual({

@@ -21,7 +21,7 @@ import {
   type Compilation,
   type CompileCacheOptions,
   retryAfterMs,
-} from "../../../worker/runners/compile-cache.ts";
+} from "../../../worker/runners/node/compile-cache.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { newWorkDir } from "../../support/sandboxes/work-dir.ts";

@@ -168,7 +168,7 @@ describe("a Python tool with packages of its own", () => {
     await second[Symbol.asyncDispose]();
     expect(backend.inUse).toEqual(["/environments/abc"]);
     const other = { ...tool(), name: "other" };
-    expect([runner.installationKeyOf(tool()), runner.installationKeyOf(other)]).toEqual([
+    expect([runner.installationKeyOf!(tool()), runner.installationKeyOf!(other)]).toEqual([
       "abc",
       undefined,
     ]);

@@ -4,17 +4,17 @@
 import { chmod, lstat, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { ToolEntry } from "../manifest/manifest.ts";
-import type { Profile } from "../sandbox/profile.ts";
-import type { ReadOnlyMount, SandboxBackend } from "../sandbox/sandbox.ts";
+import type { ToolEntry } from "../../manifest/manifest.ts";
+import type { Profile } from "../../sandbox/profile.ts";
+import type { ReadOnlyMount, SandboxBackend } from "../../sandbox/sandbox.ts";
 import type { Compilation } from "./compile-cache.ts";
-import { insidePaths } from "./inside-paths.ts";
-import { SharedInstallations } from "./installations.ts";
-import { Interpreters } from "./interpreters.ts";
-import { NodeProgram } from "./node-program.ts";
-import type { Installation, InstallationOf } from "./runner.ts";
-import { packagesVariable, toolEnvironment } from "./tool-environment.ts";
-import { nodeModuleFiles, type SharedTools, shareTools } from "./visible-tools.ts";
+import { insidePaths } from "../inside-paths.ts";
+import { SharedInstallations } from "../installations.ts";
+import { Interpreters } from "../interpreters.ts";
+import { NodeProgram } from "./program.ts";
+import type { Installation, InstallationOf } from "../runner.ts";
+import { packagesVariable, toolEnvironment } from "../tool-environment.ts";
+import { nodeModuleFiles, type SharedTools, shareTools } from "../visible-tools.ts";
 
 const bytesPerMebibyte = 1024 * 1024;
 

@@ -3,7 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { SandboxError } from "../sandbox/sandbox.ts";
+import { SandboxError } from "../../sandbox/sandbox.ts";
 
 const run = promisify(execFile);
 
