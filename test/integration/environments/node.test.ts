@@ -31,8 +31,10 @@ async function registry(): Promise<Awaited<ReturnType<typeof startNpmRegistry>>>
   return started;
 }
 
-const versionIn = async (dir: string, name: string): Promise<unknown> =>
-  JSON.parse(await readFile(join(dir, "node_modules", name, "package.json"), "utf8")).version;
+async function versionIn(dir: string, name: string): Promise<unknown> {
+  const text = await readFile(join(dir, "node_modules", name, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: unknown }).version;
+}
 
 describe("npm packages", () => {
   test("are installed with what they need, and without their install scripts", async (context) => {

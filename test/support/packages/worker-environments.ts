@@ -5,7 +5,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import { interpreters } from "../../../worker/environments/interpreters.ts";
+import type { Interpreter } from "../../../worker/environments/environments.ts";
 import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
 import type {
   InstallMode,
@@ -21,6 +21,13 @@ import { isRoot } from "../is-root.ts";
 
 const MiB = 1024 * 1024;
 export const python = "/usr/bin/python3";
+
+/** The machine's Python, and the Node that runs the tests. */
+export async function interpreterOf({ runtime }: Pick<ToolEntry, "runtime">): Promise<Interpreter> {
+  const program = runtime === "python" ? python : process.execPath;
+  const mounts = runtime === "python" ? [] : [{ source: program, target: program }];
+  return { executable: program, program, mounts, identity: "of the tests" };
+}
 
 /** A line of the log. */
 export interface PackageLogLine {
@@ -42,6 +49,7 @@ export interface EnvironmentsOptions {
   readonly settings?: Partial<PackageSettings>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly installs?: InstallMode;
+  readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
 }
 
 /** Variables for pip that keep it from the network. */
@@ -73,10 +81,9 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
     environment,
     backend,
     uid: isRoot ? 60_001 : undefined,
-    interpreterOf: interpreters(({ runtime }) =>
-      Promise.resolve(runtime === "python" ? python : process.execPath),
-    ),
+    interpreterOf,
     installs,
+    retryMs: options.retryMs,
     clock: systemClock,
     newId,
     log: { info: log, warn: log },
