@@ -17,7 +17,7 @@ import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
-import { type PreparedPython, preparePython } from "./runners/python-host.ts";
+import { type PreparedPython, preparePython } from "./runners/python/host.ts";
 import type { InstallationOf, Interpreter, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
