@@ -9,7 +9,7 @@ import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
-import type { ToolEntry } from "./manifest/manifest.ts";
+import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
@@ -244,7 +244,8 @@ function openLanguages(
   });
 }
 
-function toolRunnerDir(language: string): string {
+/** The tool runner of a language. */
+export function toolRunnerDir(language: Runtime): string {
   const base = import.meta.url.endsWith(".ts") ? toolRunnersFromSource : toolRunnersFromDist;
   return fileURLToPath(new URL(base + language, import.meta.url));
 }

@@ -23,7 +23,7 @@ import { docOf } from "./jsdoc.js";
  */
 
 /** Levels of a type that are read. */
-const maxDepth = 32;
+const maxDepth = 20;
 
 const text = { type: "string" };
 const nothing = { type: "null" };

@@ -1,14 +1,23 @@
 """Parts of schemas, and the meaning of annotations that are texts."""
 
+import builtins
+import typing
 
 def evaluated(annotation: object, namespace: dict) -> object:
-    """What an annotation that is a text means. Raises what its evaluation raises."""
+    """What an annotation means that is a text. Raises what its evaluation raises."""
     forward = getattr(annotation, "__forward_arg__", None)
     module = getattr(annotation, "__forward_module__", None)
     if forward is not None:
         annotation = forward
         namespace = getattr(module, "__dict__", namespace)
-    return eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation
+    return eval(annotation, {}, _Names(namespace)) if isinstance(annotation, str) else annotation
+
+
+class _Names(dict):
+    """What names mean; anything for those that are there for type checkers only."""
+
+    def __missing__(self, name: str) -> object:
+        return getattr(builtins, name, typing.Any)
 
 
 def any_of(schemas: "list[dict]") -> dict:
@@ -24,5 +33,4 @@ def any_of(schemas: "list[dict]") -> dict:
 
 def tuple_of(items: "list[dict]", required: int) -> dict:
     """The schema of an array whose elements have schemas of their own."""
-    prefix = {"prefixItems": items} if items else {}
-    return {"type": "array", **prefix, "minItems": required, "maxItems": len(items)}
+    return {"type": "array", "prefixItems": items, "minItems": required, "maxItems": len(items)}

@@ -8,7 +8,7 @@ import enum
 from .json_values import NotJson
 
 # Levels of a schema that are read; below them it is left open.
-_MAX_DEPTH = 40
+_MAX_DEPTH = 20
 # Keywords by the names that classes of `google.genai.types` have for them.
 _RENAMED = {
     "any_of": "anyOf",
@@ -29,17 +29,23 @@ _SCHEMAS = frozenset(
 )
 
 
-def adopted(schema: dict, name: str, schemas: object) -> dict:
+def adopted(schema: dict, kind: type, schemas: object) -> dict:
     """The schema of a class, whose own definitions join those of `schemas`.
 
     Titles go: they repeat the names of members.
     """
     plain = plain_schema(schema, has_titles=False)
     definitions = plain.pop("$defs", {})
-    names = {each: schemas.free_name(each) for each in definitions}
+    # A class that refers to itself is one of its own definitions.
+    own = plain["$ref"].rpartition("/")[2] if list(plain) == ["$ref"] else None
+    names: "dict[str, str]" = {}
+    for each in definitions:
+        names[each] = schemas.name_of(kind) if each == own else schemas.free_name(each)
+        schemas.definitions.setdefault(names[each], {})
+    plain = definitions.pop(own, plain)
     for each, free in names.items():
-        schemas.definitions[free] = {}
-    for each, free in names.items():
+        if each == own:
+            continue
         schemas.definitions[free] = _referring(definitions[each], names)
     return _referring(plain, names)
 

@@ -81,11 +81,11 @@ def _of_named_tuple(kind: type, schemas: object) -> dict:
 
 
 def _of_model(kind: type, schemas: object) -> dict:
-    return adopted(kind.model_json_schema(ref_template="#/$defs/{model}"), kind.__name__, schemas)
+    return adopted(kind.model_json_schema(ref_template="#/$defs/{model}"), kind, schemas)
 
 
 def _of_first_model(kind: type, schemas: object) -> dict:
-    return adopted(kind.schema(ref_template="#/$defs/{model}"), kind.__name__, schemas)
+    return adopted(kind.schema(ref_template="#/$defs/{model}"), kind, schemas)
 
 
 def _of_dumped_model(kind: type, schemas: object) -> dict:

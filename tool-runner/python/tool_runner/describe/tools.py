@@ -6,7 +6,7 @@ from ..artifact_parameters import kind_of
 from ..binding import artifact_parameters, hidden_parameters
 from ..protocol import Call
 from ..signatures import Signature, signature_of
-from .annotated import description_in
+from .annotated import with_metadata
 from .class_tools import artifact_members, description_of_class
 from .docstrings import Docstring
 from .records import members_of_unpacked, with_default
@@ -15,6 +15,8 @@ from .schemas import Schemas
 
 # Characters of a description.
 _MAX_DESCRIPTION = 4_000
+# Of pydantic, in place of a default.
+_FIELD = "FieldInfo"
 _FILENAME = "Filename of an artifact"
 _FILENAMES = "Filenames of artifacts"
 
@@ -61,9 +63,9 @@ def _parameters(
         if name in hidden:
             continue
         schema = {} if parameter.annotation is None else schemas.of(parameter.annotation, signature.namespace)
+        if type(parameter.default).__name__ == _FIELD:
+            schema = with_metadata(schema, (parameter.default,))
         text = schema.get("description") or docstring.parameters.get(name)
-        if not text and not isinstance(parameter.default, str):
-            text = description_in(parameter.default)  # A `Field` of pydantic in place of a default.
         if name in artifacts:
             is_list, _ = artifacts[name]
             schema = schema or _filename(is_list)
