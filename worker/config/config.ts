@@ -14,6 +14,7 @@ import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
@@ -41,6 +42,7 @@ export interface Config {
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
+  readonly packages: PackageConfig;
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
@@ -58,6 +60,9 @@ export interface SandboxConfig {
   readonly bwrapBin: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
+  /** Other interpreters that tools may name, by name. */
+  readonly pythons: ReadonlyMap<string, string>;
+  readonly nodes: ReadonlyMap<string, string>;
   readonly workDir: string;
   /** Whether there is such a profile is known when the profiles file is read. */
   readonly defaultProfile: string;
@@ -142,6 +147,18 @@ export function readSandboxConfig(environment: Environment): Config {
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 
+/**
+ * The configuration of manifest, tools, sandboxes and packages alone, for `str-worker --prepare`:
+ * images are made where there is no broker. Throws ConfigError.
+ */
+export function readPackagesConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(([name]) =>
+    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+  );
+  const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
 /** Whether nobody but developers can call tools through this broker. */
 function isForDevelopment({ kind }: { readonly kind: string }): boolean {
   return kind === "dev";
@@ -197,6 +214,8 @@ function toConfig(values: z.infer<typeof variables>): Config {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
+      pythons: values.SANDBOX_PYTHONS ?? new Map(),
+      nodes: values.SANDBOX_NODES ?? new Map(),
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
       profilesFile: values.SANDBOX_PROFILES_FILE,
@@ -210,6 +229,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       uid: values.SANDBOX_UID,
       minFreeDiskBytes,
     },
+    packages: packageConfig(values),
     artifacts: {
       store: storeConfig(values),
       cache: cacheConfig(values, minFreeDiskBytes),

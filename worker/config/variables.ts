@@ -6,6 +6,7 @@ import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
+import { packageVariables } from "./package-config.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
 import { defaultGroup, queuePattern } from "../protocol/queue-names.ts";
@@ -20,6 +21,7 @@ import {
   defaultOf,
   factsOf,
   maxCount,
+  namedPrograms,
   optional,
   required,
   text,
@@ -104,10 +106,20 @@ export const variables = z.object({
     "/usr/bin/python3",
     "The Python interpreter for tools.",
   ),
+  SANDBOX_PYTHONS: optional(
+    namedPrograms,
+    "`name=path` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`",
+    "Other Python interpreters that tools may name as `python` in the manifest.",
+  ),
   SANDBOX_NODE_BIN: optional(
     absolutePath,
     "an absolute path",
     "The Node program, version 24 or later, for tools. Unset: the one that runs the worker.",
+  ),
+  SANDBOX_NODES: optional(
+    namedPrograms,
+    "`name=path` with `,` between them, such as `25=/opt/node25/bin/node`",
+    "Other Node programs that tools may name as `node` in the manifest.",
   ),
   SANDBOX_WORK_DIR: withDefault(
     absolutePath,
@@ -178,6 +190,7 @@ export const variables = z.object({
     "500",
     "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
   ),
+  ...packageVariables,
   ...artifactVariables,
   ...auditVariables,
   HEALTH_PORT: withDefault(

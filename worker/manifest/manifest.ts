@@ -8,7 +8,8 @@ import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
 /** Languages a tool can be written in. */
-export type Runtime = "python" | "node";
+export const runtimes = ["python", "node"] as const;
+export type Runtime = (typeof runtimes)[number];
 
 /** A function of a tool's module, or a class whose instances run calls. */
 export interface ToolCallable {
@@ -34,6 +35,18 @@ export interface WarmBounds {
   readonly max: number;
 }
 
+/** Packages that a tool needs beside what its interpreter has. */
+export interface PackageSet {
+  /** In normal form, sorted. Python: PEP 508. Node: `name@range`. */
+  readonly requirements: readonly string[];
+  /** Path of a requirements file below the directory of Python tools. */
+  readonly requirementsFile: string | undefined;
+  /** Path of a lockfile below the directory of tools; then there is nothing else. */
+  readonly lockfile: string | undefined;
+  /** Whether npm runs the packages' install scripts. */
+  readonly runsScripts: boolean;
+}
+
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
 export interface ToolEntry {
   readonly name: string;
@@ -41,8 +54,10 @@ export interface ToolEntry {
   /** Python: import path of the module. Node: path of the file below the tools' directory. */
   readonly module: string;
   readonly callable: ToolCallable;
-  /** Required package, with its version constraint. */
-  readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
+  /** Version, name or path of the interpreter; undefined for the usual one. */
+  readonly interpreter: string | undefined;
+  /** Packages that the tool needs; undefined for none. */
+  readonly packages: PackageSet | undefined;
   readonly description: string | undefined;
   /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;

@@ -19,6 +19,7 @@ import {
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
 import { toMount } from "./fields/host.ts";
+import { toPackageSet } from "./fields/packages.ts";
 import {
   type Manifest,
   ManifestError,
@@ -176,7 +177,8 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     runtime: fields.runtime ?? "python",
     module: fields.module,
     callable: toCallable(fields),
-    package: toPackage(fields),
+    packages: toPackageSet(fields.runtime ?? "python", fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
     description: fields.description ?? undefined,
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
@@ -198,10 +200,4 @@ function toCallable({ function: name, class_name: className }: ToolFields): Tool
   return typeof className === "string"
     ? { kind: "class", name: className }
     : { kind: "function", name: name ?? "" };
-}
-
-function toPackage({ package: name, version }: ToolFields): ToolEntry["package"] {
-  if (typeof name !== "string") return undefined;
-  // Blanks mean nothing in a constraint, and without them it is one word of an argument list.
-  return { name, version: version?.replaceAll(/\s+/g, "") };
 }

@@ -43,6 +43,9 @@ export interface RigTool {
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
+  readonly requirements?: readonly string[];
+  readonly requirements_file?: string;
+  readonly lockfile?: string;
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */
@@ -126,6 +129,9 @@ export function workerEnvironment(
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: toolsDir,
     SANDBOX_WORK_DIR: join(base, "work"),
+    PACKAGE_DIR: join(base, "environments"),
+    // No test asks a registry unless it says so.
+    PACKAGE_POLICY: "check",
     SANDBOX_MIN_FREE_DISK_MB: "1",
     ARTIFACT_SERVICE_TYPE: "filesystem",
     ARTIFACT_BASE_PATH: join(base, "artifacts"),
