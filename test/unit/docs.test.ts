@@ -257,6 +257,7 @@ describe("a command that a page gives exists:", () => {
     "dev",
     "tools",
     "tool run",
+    "tool describe",
     "tool new",
     "artifact put",
     "artifact get",

@@ -74,11 +74,15 @@ export class Descriptions {
   async #factsOf(tool: ToolEntry, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const runner = this.#options.starts.runners.get(tool.runtime);
     if (this.#options.kept === undefined || runner === undefined) return undefined;
+    // Where it cannot be used, neither can the tool be described, which says why.
+    const interpreter = await runner.interpreterOf(tool).catch(() => undefined);
+    if (interpreter === undefined) return undefined;
     const runnerDir = this.#options.runnerDirOf(tool.runtime);
     const sources = [...runner.sources, { path: runnerDir, depth: "tree" } as const];
     const fingerprint = await abortable(this.#fingerprint(tool.runtime, sources), signal);
     if (fingerprint === undefined) return undefined;
-    return [entryKey(tool), runner.description, fingerprint];
+    const packages = runner.installationKeyOf(tool) ?? "";
+    return [entryKey(tool), fingerprint, packages, interpreter.executable, interpreter.identity];
   }
 
   #fingerprint(runtime: Runtime, sources: readonly CodeSource[]): Promise<string | undefined> {

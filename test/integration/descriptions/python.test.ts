@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, describe, expect, test } from "vitest";
 import { pypiPackages } from "../../support/pypi-packages.ts";
-import { fixtures, python, removeWorkDirs, runTool, runnerDir } from "./run-tool.ts";
+import { fixtures, python, removeWorkDirs, runTool, runnerDir } from "../tool-runner/run-tool.ts";
 
 afterAll(removeWorkDirs);
 

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { descriptionInSource } from "../../../tool-runner/node/describe/source.js";
 import { type Schema, descriptionOf } from "../../../tool-runner/node/describe/tool.js";
-import { removeWorkDirs, runTool } from "./run-node-tool.ts";
+import { removeWorkDirs, runTool } from "../node-runner/run-node-tool.ts";
 
 const [string, number, boolean, nothing] = ["string", "number", "boolean", "null"].map((type) => ({
   type,
