@@ -82,40 +82,44 @@ class Configured(Forged):
         return {"type": "object", "properties": {self.tool_config.get("name", "none"): {}}}
 `;
 
-test("a module is imported offline, and its answer is bounded", async () => {
-  const { workDir, open } = await toolsOf(
-    {
-      "tools.py": hostile,
-      "raises.py": "raise ValueError('/etc/secret/x.txt')",
-      "exits.py": "import os; os._exit(3)",
-    },
-    {
-      network: { function: "network", sandbox_profile: "permissive" },
-      forged: { class_name: "Forged" },
-      configured: { class_name: "Configured" },
-      missing: { function: "missing" },
-      raises: { module: "raises", function: "tool" },
-      exits: { module: "exits", function: "tool" },
-    },
-  );
-  await using opened = await open();
-  const { description } = await describeIn(opened, "network");
-  expect(description).toBe("OSError 101"); // ENETUNREACH
-  await expect(describeIn(opened, "forged")).rejects.toMatchObject({
-    code: "RESOURCE_EXHAUSTED",
-    message: "The tool's description is more than 10000 values",
-  });
-  await expect(describeIn(opened, "missing")).rejects.toMatchObject({
-    code: "TOOL_NOT_FOUND",
-    message: 'Module "tools" has no function "missing"',
-  });
-  await expect(describeIn(opened, "raises")).rejects.toMatchObject({ code: "IMPORT_ERROR" });
-  await expect(describeIn(opened, "exits")).rejects.toMatchObject({ code: "SANDBOX_FAILED" });
-  const kept = (await readdir(join(workDir, "descriptions"))).length;
-  const configured = await describeIn(opened, "configured", { name: "unit" });
-  expect(configured.parameters).toEqual({ type: "object", properties: { unit: {} } });
-  expect(await readdir(join(workDir, "descriptions"))).toHaveLength(kept);
-});
+test(
+  "a module is imported offline, and its answer is bounded",
+  { tags: "promise-S27" },
+  async () => {
+    const { workDir, open } = await toolsOf(
+      {
+        "tools.py": hostile,
+        "raises.py": "raise ValueError('/etc/secret/x.txt')",
+        "exits.py": "import os; os._exit(3)",
+      },
+      {
+        network: { function: "network", sandbox_profile: "permissive" },
+        forged: { class_name: "Forged" },
+        configured: { class_name: "Configured" },
+        missing: { function: "missing" },
+        raises: { module: "raises", function: "tool" },
+        exits: { module: "exits", function: "tool" },
+      },
+    );
+    await using opened = await open();
+    const { description } = await describeIn(opened, "network");
+    expect(description).toBe("OSError 101"); // ENETUNREACH
+    await expect(describeIn(opened, "forged")).rejects.toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: "The tool's description is more than 10000 values",
+    });
+    await expect(describeIn(opened, "missing")).rejects.toMatchObject({
+      code: "TOOL_NOT_FOUND",
+      message: 'Module "tools" has no function "missing"',
+    });
+    await expect(describeIn(opened, "raises")).rejects.toMatchObject({ code: "IMPORT_ERROR" });
+    await expect(describeIn(opened, "exits")).rejects.toMatchObject({ code: "SANDBOX_FAILED" });
+    const kept = (await readdir(join(workDir, "descriptions"))).length;
+    const configured = await describeIn(opened, "configured", { name: "unit" });
+    expect(configured.parameters).toEqual({ type: "object", properties: { unit: {} } });
+    expect(await readdir(join(workDir, "descriptions"))).toHaveLength(kept);
+  },
+);
 
 test("a module that never ends its import is given up", { tags: "full" }, async () => {
   const { open } = await toolsOf(
