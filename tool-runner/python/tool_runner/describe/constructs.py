@@ -31,6 +31,13 @@ def any_of(schemas: "list[dict]") -> dict:
     return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 
+def or_null(schema: dict) -> dict:
+    """The schema that also accepts null. What it says in words stays outside of the choice."""
+    words = {name: schema[name] for name in ("title", "description", "default") if name in schema}
+    bare = {name: value for name, value in schema.items() if name not in words}
+    return {**any_of([bare, {"type": "null"}]), **words}
+
+
 def tuple_of(items: "list[dict]", required: int) -> dict:
     """The schema of an array whose elements have schemas of their own."""
     return {"type": "array", "prefixItems": items, "minItems": required, "maxItems": len(items)}
