@@ -66,6 +66,7 @@ export function wireInvoker(
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     artifactLimits: config.artifacts.limits,
     transfers: new Transfers(),
+    toolLogs: config.toolLogs,
     times: {
       defaultSeconds: config.defaultTimeoutSeconds,
       maxSeconds: maxCallSeconds(config.broker),
@@ -94,7 +95,7 @@ export function wireDescriptions(
   const directory = join(sandbox.workDir, keptDescriptions);
   return new Descriptions({
     starts,
-    runnerDirOf: toolRunnerDir,
+    runnerDirOf: (runtime) => (runtime === "executable" ? undefined : toolRunnerDir(runtime)),
     kept: new KeptDescriptions(directory, log.child({ part: "descriptions" })),
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
   });

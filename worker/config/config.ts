@@ -9,6 +9,7 @@ import { auditConfig, auditProblems } from "./audit-config.ts";
 import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
+import type { ToolLogs } from "../invocation/steps/output-log.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
@@ -22,6 +23,7 @@ import { factsAbout, variables } from "./variables.ts";
 
 export type { Environment };
 
+const bytesPerKilobyte = 1024;
 const bytesPerMegabyte = 1024 * 1024;
 
 /** The worker's configuration. */
@@ -38,6 +40,7 @@ export interface Config {
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
+  readonly toolsExecutableDir: string;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
@@ -46,6 +49,7 @@ export interface Config {
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
+  readonly toolLogs: ToolLogs;
   /** 0 is none. */
   readonly healthPort: number;
   /** Every interface when undefined. */
@@ -208,6 +212,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
+    toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {
@@ -241,6 +246,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       },
     },
     audit: auditConfig(values),
+    toolLogs: { to: values.TOOL_LOGS, maxBytes: values.TOOL_LOGS_MAX_KB * bytesPerKilobyte },
     healthPort: values.HEALTH_PORT,
     healthHost: values.HEALTH_HOST,
     drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,

@@ -6,7 +6,7 @@ import { fingerprintCode } from "../pool/code/fingerprint.ts";
 import { entryKey } from "../pool/keys.ts";
 import type { StartParts } from "../pool/cold-starts.ts";
 import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
-import type { CodeSource } from "../runners/runner.ts";
+import type { ToolRunner } from "../runners/runner.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { Semaphore } from "../support/semaphore.ts";
@@ -23,8 +23,8 @@ export interface DescriptionsOptions {
   readonly starts: StartParts;
   /** The profile of a tool's calls. */
   readonly profileOf: (tool: ToolEntry) => Profile;
-  /** The tool runner of a language, which is part of what decides a description. */
-  readonly runnerDirOf: (runtime: Runtime) => string;
+  /** The tool runner of a language, which decides descriptions, too; undefined for none. */
+  readonly runnerDirOf: (runtime: Runtime) => string | undefined;
   /** Undefined to describe every time. */
   readonly kept: KeptDescriptions | undefined;
 }
@@ -75,22 +75,27 @@ export class Descriptions {
     const runner = this.#options.starts.runners.get(tool.runtime);
     if (this.#options.kept === undefined || runner === undefined) return undefined;
     // Where it cannot be used, neither can the tool be described, which says why.
-    const interpreter = await runner.interpreterOf(tool).catch(() => undefined);
-    if (interpreter === undefined) return undefined;
-    const runnerDir = this.#options.runnerDirOf(tool.runtime);
-    const sources = [...runner.sources, { path: runnerDir, depth: "tree" } as const];
-    const fingerprint = await abortable(this.#fingerprint(tool.runtime, sources), signal);
+    const interpreter = await runner.interpreterOf?.(tool).catch(() => undefined);
+    const fingerprint = await abortable(this.#fingerprint(runner), signal);
     if (fingerprint === undefined) return undefined;
-    const packages = runner.installationKeyOf(tool) ?? "";
-    return [entryKey(tool), fingerprint, packages, interpreter.executable, interpreter.identity];
+    const packages = runner.installationKeyOf?.(tool) ?? "";
+    const { executable = "", identity = "" } = interpreter ?? {};
+    return [entryKey(tool), fingerprint, packages, executable, identity];
   }
 
-  #fingerprint(runtime: Runtime, sources: readonly CodeSource[]): Promise<string | undefined> {
+  #fingerprint(runner: ToolRunner): Promise<string | undefined> {
+    const { runtime } = runner;
     let shared = this.#fingerprints.get(runtime);
     if (shared === undefined) {
       shared = new SharedNext(async () => {
+        const runnerDir = this.#options.runnerDirOf(runtime);
+        const own = runnerDir === undefined ? [] : [{ path: runnerDir, depth: "tree" } as const];
         // The number of entries bounds it.
-        return (await fingerprintCode(sources, AbortSignal.any([]))).fingerprint;
+        const { fingerprint } = await fingerprintCode(
+          [...runner.sources, ...own],
+          AbortSignal.any([]),
+        );
+        return fingerprint;
       });
       this.#fingerprints.set(runtime, shared);
     }

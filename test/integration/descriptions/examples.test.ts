@@ -16,6 +16,7 @@ test("each example tool is described as recorded, by schemas that can be compile
     manifestPath: join(examples, "manifest.yaml"),
     pythonDir: join(examples, "python"),
     nodeDir: join(examples, "node"),
+    executableDir: join(examples, "executable"),
   });
   const { descriptions, tools } = opened;
   const described = await Promise.all(

@@ -17,6 +17,7 @@ export interface DescribingOptions {
   readonly manifestPath: string;
   readonly pythonDir: string;
   readonly nodeDir: string;
+  readonly executableDir?: string;
   /** A new one unless given; its maker removes it. */
   readonly workDir?: string;
 }
@@ -43,6 +44,7 @@ export async function openDescribing(options: DescribingOptions): Promise<Descri
     MANIFEST_PATH: options.manifestPath,
     TOOLS_PYTHON_DIR: options.pythonDir,
     TOOLS_NODE_DIR: options.nodeDir,
+    ...(options.executableDir !== undefined && { TOOLS_EXECUTABLE_DIR: options.executableDir }),
     SANDBOX_WORK_DIR: workDir,
     ARTIFACT_SERVICE_TYPE: "memory",
   });
