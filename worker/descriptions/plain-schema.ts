@@ -1,6 +1,6 @@
 /**
- * A schema of unknown origin as one of JSON Schema 2020-12 that can be compiled: what has no meaning
- * there is left out, which leaves it open.
+ * A schema of unknown origin as one of JSON Schema 2020-12 that can be compiled: what has no
+ * meaning there is left out, which leaves it open.
  */
 import { type Json, type JsonObject, isJsonObject } from "../support/json/json.ts";
 import { openCircles } from "./circles.ts";

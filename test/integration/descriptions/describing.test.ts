@@ -1,7 +1,7 @@
 /**
  * Descriptions as a worker makes and keeps them: in sandboxes, once for the same code.
  */
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { describeTimeoutMs } from "../../../worker/descriptions/describe.ts";
@@ -23,7 +23,8 @@ async function toolsOf(files: Readonly<Record<string, string>>, tools: Record<st
   const manifestPath = join(base, "manifest.yaml");
   const manifest = { version: 1, tools: Object.fromEntries(entries) as object };
   await writeFile(manifestPath, JSON.stringify(manifest));
-  const places = { manifestPath, pythonDir, nodeDir: join(base, "none") };
+  const nodeDir = join(base, "none");
+  const places = { manifestPath, pythonDir, nodeDir, executableDir: pythonDir };
   const workDir = join(base, "work");
   return { pythonDir, workDir, open: () => openDescribing({ ...places, workDir }) };
 }
@@ -120,6 +121,28 @@ test(
     expect(await readdir(join(workDir, "descriptions"))).toHaveLength(kept);
   },
 );
+
+const program = `#!/bin/sh
+echo '{"tools": {"known": {"description": "In its own words.", "parameters": {"type": "str"}}}}'
+`;
+
+test("a program is described by its own words, in plain form", async () => {
+  const { pythonDir, open } = await toolsOf(
+    { program },
+    {
+      known: { runtime: "executable", module: undefined, executable: "program" },
+      unknown: { runtime: "executable", module: undefined, executable: "program" },
+    },
+  );
+  await chmod(join(pythonDir, "program"), 0o755);
+  await using opened = await open();
+  const described = await describeIn(opened, "known");
+  expect(described).toMatchObject({ description: "In its own words.", parameters: undefined });
+  await expect(describeIn(opened, "unknown")).rejects.toMatchObject({
+    code: "TOOL_NOT_FOUND",
+    message: 'The program describes no tool "unknown"',
+  });
+});
 
 test("a module that never ends its import is given up", { tags: "full" }, async () => {
   const { open } = await toolsOf(
