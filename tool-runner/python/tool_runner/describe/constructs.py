@@ -1,15 +1,16 @@
 """Parts of schemas, and the meaning of annotations that are texts."""
 
 import builtins
+import sys
 import typing
 
 def evaluated(annotation: object, namespace: dict) -> object:
     """What an annotation means that is a text. Raises what its evaluation raises."""
     forward = getattr(annotation, "__forward_arg__", None)
-    module = getattr(annotation, "__forward_module__", None)
     if forward is not None:
+        module = getattr(annotation, "__forward_module__", None)
+        namespace = getattr(sys.modules.get(module, module), "__dict__", namespace)
         annotation = forward
-        namespace = getattr(module, "__dict__", namespace)
     return eval(annotation, {}, _Names(namespace)) if isinstance(annotation, str) else annotation
 
 

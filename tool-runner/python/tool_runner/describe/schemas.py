@@ -85,10 +85,14 @@ class Schemas:
         free = self.free_name(name)
         self._references[id(of)] = reference, _ = {"$ref": f"#/$defs/{free}"}, of
         self.definitions[free] = {}
+        # Definitions are not nested, wherever they are first referred to.
+        depth, self._depth = self._depth, 0
         try:
             self.definitions[free] = make()
         except Exception:
             pass  # A class with tricks of its own is left open.
+        finally:
+            self._depth = depth
         return reference
 
     def name_of(self, defined: object) -> str:
