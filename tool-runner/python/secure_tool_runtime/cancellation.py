@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Cancellation:
-    """Whether a call is being ended, and whom to tell. A test of a tool makes one and cancels it."""
+    """Whether a call is being ended, and whom to tell. A test of a tool makes and cancels one."""
 
     def __init__(self) -> None:
         self.cancelled = False

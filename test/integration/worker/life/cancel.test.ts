@@ -4,21 +4,21 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { CallResult } from "../../../harness/agent.ts";
-import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
-import type { ToolCall } from "../../../harness/messages.ts";
-import { stopGraceMs } from "../../../worker/invocation/steps/run-to-exit.ts";
-import { patience } from "../../support/patience.ts";
-import { useCredentials, useFakeS3 } from "../../support/s3.ts";
-import { loggedFacts } from "../../support/workers/kept-log.ts";
+import type { CallResult } from "../../../../harness/agent.ts";
+import { s3Variables } from "../../../../harness/fakes/s3/variables.ts";
+import type { ToolCall } from "../../../../harness/messages.ts";
+import { stopGraceMs } from "../../../../worker/invocation/steps/run-to-exit.ts";
+import { patience } from "../../../support/patience.ts";
+import { useCredentials, useFakeS3 } from "../../../support/s3.ts";
+import { loggedFacts } from "../../../support/workers/kept-log.ts";
 import {
   type Rig,
   type RigTool,
   nodeTool,
   reachableDirectory,
   startRig,
-} from "../../support/workers/rig.ts";
-import { never, sourceOf } from "../../unit/artifacts/fixtures.ts";
+} from "../../../support/workers/rig.ts";
+import { never, sourceOf } from "../../../unit/artifacts/fixtures.ts";
 
 const bucket = "artifacts";
 const python = (name: string, more: Partial<RigTool> = {}): RigTool => ({
