@@ -184,7 +184,7 @@ async function open(
   given: Profiles | undefined,
 ): Promise<Foundation> {
   try {
-    return await openFoundation(config, host, signal, given);
+    return await openFoundation(config, host, signal, { profiles: given, installs: "wait" });
   } catch (error) {
     if (error instanceof ManifestError) {
       // The manifest is ours, so its places mean nothing to anybody.
