@@ -57,7 +57,10 @@ const maxDelayMs = 500;
 /** Milliseconds for what nobody waits for any more to come to its end. */
 const endMs = 60_000;
 
-/** Calls tools, some of which must not run twice, cancels some, while everything around them breaks. */
+/**
+ * Calls tools, some of which must not run twice, and cancels some calls, while everything around
+ * them breaks.
+ */
 export async function makeChaos(
   broker: ChaosBroker,
   namespace: string,
