@@ -64,6 +64,7 @@ export function wireInvoker(
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     artifactLimits: config.artifacts.limits,
     transfers: new Transfers(),
+    toolLogs: config.toolLogs,
     times: {
       defaultSeconds: config.defaultTimeoutSeconds,
       maxSeconds: maxCallSeconds(config.broker),

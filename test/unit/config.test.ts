@@ -89,6 +89,7 @@ describe("a configuration of nothing but what is required", () => {
       healthPort: 8081,
       healthHost: undefined,
       drainTimeoutSeconds: 30,
+      toolLogs: { to: "off", maxBytes: 16 * 1024 },
       logLevel: "info",
       logFormat: "auto",
     });
@@ -395,6 +396,8 @@ describe("every variable", () => {
       DRAIN_TIMEOUT_SECONDS: "0",
       LOG_LEVEL: "debug",
       LOG_FORMAT: "pretty",
+      TOOL_LOGS: "caller",
+      TOOL_LOGS_MAX_KB: "64",
     });
     expect(config).toEqual({
       namespace: "prod/eu",
@@ -462,6 +465,7 @@ describe("every variable", () => {
       healthPort: 0,
       healthHost: "::1",
       drainTimeoutSeconds: 0,
+      toolLogs: { to: "caller", maxBytes: 64 * 1024 },
       logLevel: "debug",
       logFormat: "pretty",
     });
@@ -523,6 +527,8 @@ describe("a variable that cannot be used", () => {
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
     ["SOLACE_RECONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["LOG_FORMAT", "text", "one of auto, json, pretty"],
+    ["TOOL_LOGS", "1", "one of off, log, caller"],
+    ["TOOL_LOGS_MAX_KB", "65", "kilobytes, 1 to 64"],
     ["CONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["CONNECT_RETRIES", "10001", "a whole number, 0 to 10000"],
     ["CONNECT_RETRY_DELAY_MS", "0", "milliseconds, 1 to 3600000"],
