@@ -14,6 +14,7 @@ const entries = {
   "harness/client/tool-client": "harness/client/tool-client.ts",
   "harness/tool/tool-runtime-hook": "harness/tool/tool-runtime-hook.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",
+  [`${chunks}/check-thread`]: "worker/invocation/arguments/check-thread.ts",
 };
 
 const bundle = await rolldown({

@@ -7,11 +7,13 @@ import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
+import { type DescribeTool, DescribedTools } from "./discovery/described-tools.ts";
+import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { queuesOfTools } from "./manifest/manifest.ts";
+import { type ManifestChange, queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
@@ -43,6 +45,8 @@ export type WorkerState = "idle" | "starting" | "running" | "draining" | "stoppe
 /** Replace parts of the configuration. The owner keeps them. */
 export interface WorkerParts {
   readonly broker?: ReconnectingBroker;
+  /** Asks the code of tools for their descriptions. */
+  readonly describe?: DescribeTool;
 }
 
 /** The owner starts it once, drains it once, and disposes it. */
@@ -218,7 +222,17 @@ export class Worker implements AsyncDisposable {
     const session = this.#parts.use(await broker.connect([...tools.keys()], signal));
     this.#session = session;
 
-    const { invoker, starts } = wireInvoker(this.#config, this.#host, foundation);
+    const described = this.#parts.use(
+      new DescribedTools({
+        describe: this.#given.describe,
+        clock,
+        log: log.child({ part: "schemas" }),
+      }),
+    );
+    described.follow(catalog.manifest.tools.values());
+    const wired = wireInvoker(this.#config, this.#host, foundation, described);
+    const { invoker, starts } = wired;
+    this.#parts.use(wired.checker);
     this.#starts = this.#parts.use(starts);
     const signals = {
       wait: this.#stopWaiting.signal,
@@ -232,7 +246,14 @@ export class Worker implements AsyncDisposable {
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
     if (session.redelivers) this.#watchGroups(foundation, session);
-    this.#supervise(this.#followManifest(foundation, session, starts, tools));
+    const discovery = this.#discover(foundation, session, described);
+    this.#supervise(
+      this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
+        starts.follow(manifest.tools.values());
+        described.follow(manifest.tools.values());
+        discovery?.removed(removed);
+      }),
+    );
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
@@ -247,18 +268,32 @@ export class Worker implements AsyncDisposable {
     this.#groupWatch = this.#parts.use(new GroupWatch(parts));
   }
 
+  #discover(
+    { catalog }: Foundation,
+    session: ReconnectingSession,
+    tools: DescribedTools,
+  ): Discovery | undefined {
+    const { namespace, isDiscoverable } = this.#config;
+    if (!isDiscoverable) return undefined;
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "discovery" });
+    const resolve = (tool: string) => catalog.resolve(tool);
+    return this.#parts.use(new Discovery({ session, namespace, tools, resolve, clock, log }));
+  }
+
   /** Subscriptions follow the manifest until the catalog is disposed. */
   async #followManifest(
     foundation: Foundation,
     session: ReconnectingSession,
-    starts: Starts,
     served: ReadonlyMap<string, string>,
+    onChange: (change: ManifestChange) => void,
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
-    for await (const { manifest } of foundation.catalog.changes) {
-      starts.follow(manifest.tools.values());
-      await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
+    for await (const change of foundation.catalog.changes) {
+      onChange(change);
+      const queues = queuesOfTools(change.manifest);
+      await subscriptions.follow(queues, this.#stopPublishing.signal);
       warmTools(foundation);
     }
   }

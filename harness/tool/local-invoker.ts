@@ -90,10 +90,11 @@ export async function openLocalInvoker(
   const given = options.debug && profilesToDebug(options.profile);
   const foundation = stack.use(await open(config, host, context.signal, given));
   const backend = options.debug ? debugged(foundation.backend, options.debug) : foundation.backend;
-  const { invoker, starts } = wireInvoker(config, host, {
+  const { invoker, starts, checker } = wireInvoker(config, host, {
     ...foundation,
     backend: observed(backend, observer),
   });
+  stack.use(checker);
   stack.use(starts);
   const scope = artifactScope(config.artifacts.scope, caller);
   const owned = stack.move();

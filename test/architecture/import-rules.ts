@@ -19,6 +19,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   environments: 3,
   group: 3,
   pool: 4,
+  discovery: 4,
   invocation: 5,
   config: 6,
   doctor: 6,

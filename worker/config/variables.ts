@@ -86,6 +86,12 @@ export const variables = z.object({
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
   ),
+  TOOL_DISCOVERY: withDefault(
+    z.enum(["on", "off"]),
+    "on or off",
+    "on",
+    "Whether agents can discover the tools: their descriptions are broadcast, and requests for them answered.",
+  ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
     `seconds, 1 to ${maxTimeoutSeconds}`,

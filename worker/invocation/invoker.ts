@@ -34,6 +34,7 @@ import {
   toolDeadlineMs,
 } from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
+import { checkResult } from "./steps/check-schemas.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
@@ -116,13 +117,14 @@ function hasCause(error: unknown, cause: unknown): boolean {
 
 async function run(
   parts: InvokerParts,
-  invocation: Invocation,
+  request: Invocation,
   context: CallContext,
   record: CallRecord,
 ): Promise<Success> {
   const { signal, log, onStatus, claimed } = context;
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
-  const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, record);
+  const admitted = await admit(parts, request, mayHaveStarted, record, signal);
+  const { invocation, tool, profile, times } = admitted;
 
   using _slot = await leaseSlot(parts, tool, times, context);
   await requireFreeDisk(parts);
@@ -169,6 +171,7 @@ async function run(
   // Opens the files while the result is read.
   await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
+  await checkResult(parts, tool, result.value, signal);
   const limits = { ...artifactLimits, ...profile.limits };
   const rules = { scope, limits, log };
   const checked = checkOutputs(await outputs.left(), result.outputs, rules);

@@ -18,6 +18,7 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
+import { toGivenDescription } from "./fields/described.ts";
 import { toMount } from "./fields/host.ts";
 import {
   type Manifest,
@@ -178,6 +179,8 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     callable: toCallable(fields),
     package: toPackage(fields),
     description: fields.description ?? undefined,
+    described: toGivenDescription(fields),
+    argumentRules: { validate: fields.validate ?? true, coerce: fields.coerce ?? false },
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
     limits: toLimits(fields.limits),

@@ -13,6 +13,7 @@ import {
   unquoted,
   whenFineSoFar,
 } from "../support/text/expectation.ts";
+import { describedFields } from "./fields/described.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./fields/warm.ts";
@@ -27,10 +28,6 @@ const maxVersionLength = 200;
 /** Keys of other kinds of workers, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
   "executable",
-  "parameters",
-  "artifact_params",
-  "instructions",
-  "config_schema",
   "tool_dir",
   "resource_limits",
   "schema_refresh_seconds",
@@ -145,6 +142,7 @@ function nodeShape() {
 function commonShape(profile: ProfileSchema) {
   return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
+    ...describedFields,
     timeout_seconds: z
       .preprocess(unquoted, z.number(seconds).gt(0, seconds).lte(maxTimeoutSeconds, seconds))
       .nullish()

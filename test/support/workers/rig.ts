@@ -43,6 +43,14 @@ export interface RigTool {
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
+  readonly description?: string;
+  readonly instructions?: string;
+  readonly parameters?: object;
+  readonly output_schema?: object;
+  readonly config_schema?: object;
+  readonly artifact_params?: object;
+  readonly validate?: boolean;
+  readonly coerce?: boolean;
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */

@@ -55,6 +55,8 @@ function newInvoker(changes: Partial<InvokerParts>) {
     times: { defaultSeconds: 60, maxSeconds: Infinity },
     disk: new FreeDisk("/", systemClock),
     minFreeDiskBytes: 0,
+    described: () => Promise.resolve(undefined),
+    checker: { check: unused },
     clock: systemClock,
     ...changes,
   });

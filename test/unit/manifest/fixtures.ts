@@ -26,6 +26,8 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     callable: { kind: "function", name: "run" },
     package: undefined,
     description: undefined,
+    described: {},
+    argumentRules: { validate: true, coerce: false },
     timeoutSeconds: undefined,
     profile: undefined,
     limits: {},

@@ -248,16 +248,16 @@ tools:
     module: tools
     function: run
     timeout_secs: 5
-    parameters:
-      type: object
+    resource_limits:
+      max_processes: 5
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, package, version, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
-      'm.yaml:8:5: tool "echo": parameters: not used by this worker',
+      'm.yaml:8:5: tool "echo": resource_limits: not used by this worker',
       'm.yaml:10:5: tool "echo": executable: not used by this worker',
     ]);
     expect(parse(text).manifest.tools.get("echo")).toEqual(tool("echo"));
