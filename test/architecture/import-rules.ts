@@ -116,7 +116,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],
-  yaml: ["harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
     "worker/config/artifact-variables.ts",

@@ -3,8 +3,9 @@
  * what came.
  */
 import type { ErrorObject } from "ajv/dist/2020.js";
-import { listOf, mapOf, typeList } from "../../protocol/discovery/expand-schema.ts";
+import { listOf, mapOf } from "../../protocol/discovery/expand-schema.ts";
 import { resolveRef } from "../../protocol/discovery/schema-problems.ts";
+import { listed, typeWords, wordsOf } from "../../protocol/discovery/schema-words.ts";
 import { type Json, type JsonObject, isJsonObject } from "../../support/json/json.ts";
 import { describeValue } from "../../support/text/expectation.ts";
 
@@ -15,8 +16,6 @@ export interface Mismatch {
   readonly message: string;
 }
 
-/** Names or values that a message lists, at most. */
-const maxListed = 10;
 /** Schemas that are looked at for secrets, at most. */
 const maxLookedAt = 200;
 
@@ -41,7 +40,7 @@ export function mismatchOf(
   }
   if (named !== undefined) {
     const names = Object.keys(mapOf(parent["properties"]));
-    const known = names.length === 0 ? "none is expected" : `expected are ${list(names)}`;
+    const known = names.length === 0 ? "none is expected" : `expected are ${listed(names)}`;
     return { path: pathOf([...steps, named]), message: `unknown; ${known}` };
   }
   const isSecret = isAllSecret || isSecretAt(schema, steps, value);
@@ -95,44 +94,9 @@ function expectedBy({ keyword, schema }: ErrorObject, parent: JsonObject): strin
   }
 }
 
-/** What a schema accepts, in few words. */
-export function wordsOf(schema: Json | undefined): string {
-  const { type, enum: values, const: constant, anyOf, oneOf } = mapOf(schema);
-  if (constant !== undefined) return describeValue(constant);
-  if (Array.isArray(values)) return `one of ${list(listOf(values))}`;
-  const choices = [...listOf(anyOf), ...listOf(oneOf)].map((choice) => wordsOf(choice));
-  const types = typeList(type).map(typeWords);
-  const words = [...new Set([...types, ...choices])];
-  return words.length === 0 ? "a value" : words.slice(0, maxListed).join(" or ");
-}
-
-function typeWords(type: Json): string {
-  switch (type) {
-    case "integer":
-      return "a whole number";
-    case "number":
-      return "a number";
-    case "string":
-      return "text";
-    case "boolean":
-      return "true or false";
-    case "array":
-      return "a list";
-    case "object":
-      return "a map";
-    default:
-      return "nothing";
-  }
-}
-
 function typeOf(value: Json): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
-}
-
-function list(values: readonly Json[]): string {
-  const shown = values.slice(0, maxListed).map(describeValue).join(", ");
-  return values.length > maxListed ? `${shown} and ${values.length - maxListed} more` : shown;
 }
 
 /** The steps of a JSON pointer. */
