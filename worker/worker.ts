@@ -7,7 +7,7 @@ import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
-import { type DescribeTool, DescribedTools } from "./discovery/described-tools.ts";
+import { type DescribeTool, type Described, DescribedTools } from "./discovery/described-tools.ts";
 import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import { GroupWatch } from "./group/group-watch.ts";
@@ -229,10 +229,14 @@ export class Worker implements AsyncDisposable {
         log: log.child({ part: "schemas" }),
       }),
     );
-    described.follow(catalog.manifest.tools.values());
     const wired = wireInvoker(this.#config, this.#host, foundation, described);
     const { invoker, starts } = wired;
-    this.#parts.use(wired.checker);
+    const checker = this.#parts.use(wired.checker);
+    const onDescribed = (it: Described): void => {
+      if ("description" in it && it.description.parameters) checker.warm();
+    };
+    this.#parts.use(described.onDescribed(onDescribed));
+    described.follow(catalog.manifest.tools.values());
     this.#starts = this.#parts.use(starts);
     const signals = {
       wait: this.#stopWaiting.signal,

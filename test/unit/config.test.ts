@@ -42,6 +42,7 @@ describe("a configuration of nothing but what is required", () => {
       manifestPath: "/tools/manifest.yaml",
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
+      isDiscoverable: true,
       defaultTimeoutSeconds: 300,
       maxRuns: 4,
       sandbox: {
@@ -333,6 +334,7 @@ describe("every variable", () => {
       MANIFEST_PATH: "/etc/tools.yaml",
       TOOLS_PYTHON_DIR: "/srv/python",
       TOOLS_NODE_DIR: "/srv/node",
+      TOOLS_DISCOVERY: "0",
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
@@ -382,6 +384,7 @@ describe("every variable", () => {
       manifestPath: "/etc/tools.yaml",
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
+      isDiscoverable: false,
       defaultTimeoutSeconds: 60,
       maxRuns: 7,
       sandbox: {

@@ -256,6 +256,7 @@ describe("a command that a page gives exists:", () => {
     "demo",
     "dev",
     "tools",
+    "agent-yaml",
     "tool run",
     "tool new",
     "artifact put",

@@ -193,7 +193,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
-    isDiscoverable: values.TOOL_DISCOVERY === "on",
+    isDiscoverable: values.TOOLS_DISCOVERY === "1",
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {

@@ -86,11 +86,11 @@ export const variables = z.object({
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
   ),
-  TOOL_DISCOVERY: withDefault(
-    z.enum(["on", "off"]),
-    "on or off",
-    "on",
-    "Whether agents can discover the tools: their descriptions are broadcast, and requests for them answered.",
+  TOOLS_DISCOVERY: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "1",
+    "With 1, agents can discover the tools: their descriptions are broadcast, and requests for them answered.",
   ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),

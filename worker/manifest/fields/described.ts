@@ -7,6 +7,7 @@ import {
   type SchemaProblem,
   parametersProblem,
   schemaProblem,
+  sizeProblem,
 } from "../../protocol/discovery/schema-problems.ts";
 import type { ArtifactParameter } from "../../protocol/discovery/tool-description.ts";
 import { type Json, type JsonObject, isJsonObject } from "../../support/json/json.ts";
@@ -38,8 +39,7 @@ function schemaField<Field extends z.ZodType>(
   return field.superRefine(
     (value, context) => {
       if (!isJsonObject(value)) return;
-      const schema = fromAdk(value);
-      const problem = problemOf(schema) ?? patternProblem(schema);
+      const problem = sizeProblem(value) ?? problemOf(fromAdk(value)) ?? patternProblem(value);
       if (problem === undefined) return;
       const { path, message } = problem;
       context.addIssue({ code: "custom", path: [...path], message });

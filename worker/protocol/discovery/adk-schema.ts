@@ -15,21 +15,18 @@ const keywordNames: ReadonlyMap<string, string> = new Map([
   ["max_properties", "maxProperties"],
   ["property_ordering", "propertyOrdering"],
 ]);
-/** Deeper schemas are refused later, and stay as they are. */
-const maxDepth = 100;
-
-/** The same schema as JSON Schema. A JSON Schema and any other value stay as they are. */
-export function fromAdk(value: unknown, depth = 0): unknown {
-  if (!isJsonObject(value) || depth > maxDepth) return value;
+/** A schema of a bounded size as JSON Schema. A JSON Schema and any other value stay as they are. */
+export function fromAdk(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
   const schema: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(value)) {
     const keyword = keywordNames.get(name) ?? name;
-    schema[keyword] = keywordFromAdk(keyword, inner, depth + 1);
+    schema[keyword] = keywordFromAdk(keyword, inner);
   }
   return withNull(schema);
 }
 
-function keywordFromAdk(keyword: string, value: Json, depth: number): unknown {
+function keywordFromAdk(keyword: string, value: Json): unknown {
   switch (keyword) {
     case "type":
       return typeof value === "string" ? value.toLowerCase() : value;
@@ -37,19 +34,17 @@ function keywordFromAdk(keyword: string, value: Json, depth: number): unknown {
     case "$defs":
       if (!isJsonObject(value)) return value;
       return Object.fromEntries(
-        Object.entries(value).map(([name, inner]) => [name, fromAdk(inner, depth)]),
+        Object.entries(value).map(([name, inner]) => [name, fromAdk(inner)]),
       );
     case "anyOf":
     case "oneOf":
     case "allOf":
     case "prefixItems":
-      return Array.isArray(value)
-        ? (value as readonly Json[]).map((inner) => fromAdk(inner, depth))
-        : value;
+      return Array.isArray(value) ? (value as readonly Json[]).map(fromAdk) : value;
     case "items":
     case "additionalProperties":
     case "not":
-      return fromAdk(value, depth);
+      return fromAdk(value);
     default:
       return value;
   }

@@ -104,7 +104,8 @@ export function typeList(type: Json | undefined): readonly Json[] {
 
 /** Values of both lists; those of the first where there are none, so that nothing is forbidden. */
 function common(one: readonly Json[], other: readonly Json[]): readonly Json[] {
-  const values = one.filter((value) => other.includes(value));
+  const others = new Set(other);
+  const values = one.filter((value) => others.has(value));
   return values.length === 0 ? one : values;
 }
 

@@ -29,11 +29,16 @@ export function parametersProblem(value: unknown): SchemaProblem | undefined {
 /** The first reason why a value is no usable schema; undefined without one. */
 export function schemaProblem(value: unknown): SchemaProblem | undefined {
   if (!isJsonObject(value)) return { path: [], message: "expected a JSON Schema, which is a map" };
-  const size = sizeProblem(value);
-  return size === undefined ? problemIn(value, value) : { path: [], message: size };
+  return sizeProblem(value) ?? problemIn(value, value);
 }
 
-function sizeProblem(schema: JsonObject): string | undefined {
+/** What makes a schema too large to be looked at. */
+export function sizeProblem(schema: JsonObject): SchemaProblem | undefined {
+  const message = excessOf(schema);
+  return message === undefined ? undefined : { path: [], message };
+}
+
+function excessOf(schema: JsonObject): string | undefined {
   let values = 0;
   let problem: string | undefined;
   const count = (value: unknown, depth: number): void => {

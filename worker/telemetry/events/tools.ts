@@ -158,7 +158,8 @@ export const toolEvents = {
     message: "tool not described by its code",
     facts: { tool: "text", err: "error" },
     when: "The code of a tool gave no [description](schemas.md). Its calls run, with unchecked arguments; agents get `failed_discovery`.",
-    action: "Correct the tool by `err`, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
+    action:
+      "Correct the tool by `err`, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
   },
   "tool.schema_refused": {
     level: "warn",
@@ -179,7 +180,8 @@ export const toolEvents = {
     message: "discovery could not reach the broker",
     facts: { err: "error" },
     when: "The broker refused a broadcast, a subscription or an answer of [discovery](schemas.md#discovery). Calls are not concerned.",
-    action: "Grant the worker's user the topics of [wire.md](wire.md#topics), or set `TOOL_DISCOVERY=off`.",
+    action:
+      "Grant the worker's user the topics of [protocol.md](protocol.md#topics), or set `TOOLS_DISCOVERY=0`.",
   },
   "manifest.follow_failed": {
     level: "error",
