@@ -79,9 +79,11 @@ describe("imports", () => {
     ).toEqual([]);
   });
 
-  test("bring nothing but Node's own modules into the sandbox", () => {
+  test("bring nothing but Node's own modules into the sandbox of a call", () => {
+    // What describes a tool is loaded for that only.
+    const ofCalls = toolRunner.filter(({ path }) => !path.includes("/describe/"));
     expect(
-      violations(toolRunner, (file) =>
+      violations(ofCalls, (file) =>
         file.imports.map(({ specifier, line }) =>
           /^(node:|\.)/.test(specifier) ? undefined : `:${line}: imports ${specifier}`,
         ),

@@ -71,12 +71,13 @@ async function openAttacked(
       maxQueued: concurrency,
       maxWarmBytes,
     },
+    packages: { ...config.packages, policy: "check" },
     artifacts: { ...config.artifacts, store: { kind: "memory" } },
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
   await using opened = new AsyncDisposableStack();
   const foundation = opened.use(
-    await openFoundation(attackedConfig, attackedHost, signal, profiles),
+    await openFoundation(attackedConfig, attackedHost, signal, { profiles }),
   );
   const wired = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
   const { invoker, starts } = wired;

@@ -2,14 +2,13 @@
  * Loads each tool in its own sandbox without calling it, for `str-worker --check`.
  */
 import type { Foundation } from "./foundation.ts";
+import { runUncalled } from "./descriptions/uncalled.ts";
 import type { Config } from "./config/config.ts";
 import { resolveProfile } from "./invocation/steps/resolve.ts";
 import { readResult } from "./invocation/steps/result.ts";
-import { runToExit } from "./invocation/steps/run-to-exit.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { InvocationError } from "./protocol/errors.ts";
 import { maxMessageBytes } from "./protocol/limits.ts";
-import { runnerArgs } from "./runners/runner.ts";
 import type { Profile } from "./sandbox/profile.ts";
 import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
 import { ColdStarts } from "./pool/cold-starts.ts";
@@ -27,14 +26,6 @@ export interface LoadProblem {
   /** The end of standard error, such as a traceback. */
   readonly output: readonly string[];
 }
-
-/** Stands for the request of a call. */
-const checkCaller = {
-  args: {},
-  toolConfig: {},
-  taskId: "check",
-  caller: { appName: "check", userId: "check", sessionId: "check" },
-};
 
 /**
  * Finds tools whose module cannot be imported, or lacks the name of the manifest. Runs the modules
@@ -73,21 +64,22 @@ async function load(
 ): Promise<LoadProblem | undefined> {
   await using acquired = await starts.acquire(tool, profile, signal);
   const { sandbox } = acquired;
-  const { workDir } = sandbox;
-  const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const limits = { maxResultBytes: maxMessageBytes };
-  const args = runnerArgs(tool, checkCaller, new Map(), paths, limits);
-  const written = workDir.writeArguments(JSON.stringify({ ...args, load_only: true }));
-  // The runner ends without a reader of its statuses.
-  using _status = workDir.readStatuses(() => undefined);
-  await written;
-  const execution = await acquired.start();
-  const { cause, report } = await runToExit(execution, loadTimeoutMs, signal);
+  const run = {
+    entry: tool,
+    tool: acquired.tool,
+    sandbox,
+    start: () => acquired.start(),
+    task: "load_only",
+    toolConfig: {},
+    maxResultBytes: maxMessageBytes,
+    limitMs: loadTimeoutMs,
+  } as const;
+  const { cause, report } = await runUncalled(run, signal);
   if (cause === "time-limit") {
     return { problem: `is not loaded within ${loadTimeoutMs / 1000} s`, output: endOf(report) };
   }
   try {
-    await readResult(workDir, report, sandbox.limits, signal);
+    await readResult(sandbox.workDir, report, sandbox.limits, signal);
     return undefined;
   } catch (error) {
     if (!(error instanceof InvocationError)) throw error;

@@ -1,7 +1,7 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { wireConsumer, wireInvoker } from "./app.ts";
+import { wireConsumer, wireDescriptions, wireInvoker } from "./app.ts";
 import { StoreWatch } from "./artifacts/store-watch.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
@@ -10,10 +10,11 @@ import { type Config, ConfigError } from "./config/config.ts";
 import { type DescribeTool, type Described, DescribedTools } from "./discovery/described-tools.ts";
 import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
+import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, queuesOfTools } from "./manifest/manifest.ts";
+import { type ManifestChange, answeredTools, queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
@@ -45,8 +46,6 @@ export type WorkerState = "idle" | "starting" | "running" | "draining" | "stoppe
 /** Replace parts of the configuration. The owner keeps them. */
 export interface WorkerParts {
   readonly broker?: ReconnectingBroker;
-  /** Asks the code of tools for their descriptions. */
-  readonly describe?: DescribeTool;
 }
 
 /** The owner starts it once, drains it once, and disposes it. */
@@ -71,6 +70,7 @@ export class Worker implements AsyncDisposable {
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
   #audit: AuditLog | undefined;
+  #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -108,6 +108,7 @@ export class Worker implements AsyncDisposable {
       await this.#startHealth();
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
       this.#audit = foundation.audit;
+      this.#environments = foundation.environments;
       if (foundation.store.kind === "memory") {
         logEvent(this.#host.log, "artifacts.in_memory");
       }
@@ -176,9 +177,11 @@ export class Worker implements AsyncDisposable {
     const { healthPort: port, healthHost: host } = this.#config;
     const health = {
       missing: () => this.#missing(),
+      packages: () => this.#environments?.counts,
       warnings: () => [
         ...(this.#groupWatch?.conflicts ?? []),
         ...(this.#storeWatch?.problems ?? []),
+        ...(this.#environments?.warnings ?? []),
         ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
@@ -222,18 +225,12 @@ export class Worker implements AsyncDisposable {
     const session = this.#parts.use(await broker.connect([...tools.keys()], signal));
     this.#session = session;
 
-    const described = this.#parts.use(
-      new DescribedTools({
-        describe: this.#given.describe,
-        clock,
-        log: log.child({ part: "schemas" }),
-      }),
-    );
+    const described = this.#parts.use(this.#describe(foundation));
     const wired = wireInvoker(this.#config, this.#host, foundation, described);
     const { invoker, starts } = wired;
     const checker = this.#parts.use(wired.checker);
-    const onDescribed = (it: Described): void => {
-      if ("description" in it && it.description.parameters) checker.warm();
+    const onDescribed = ({ description }: Described): void => {
+      if (description.parameters !== undefined) checker.warm();
     };
     this.#parts.use(described.onDescribed(onDescribed));
     described.follow(catalog.manifest.tools.values());
@@ -243,9 +240,10 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const { consumer } = this.#parts.use(
+    const { consumer, cancelListener } = this.#parts.use(
       wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
     );
+    await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
@@ -253,6 +251,7 @@ export class Worker implements AsyncDisposable {
     const discovery = this.#discover(foundation, session, described);
     this.#supervise(
       this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
+        foundation.environments.retain(answeredTools(manifest).values());
         starts.follow(manifest.tools.values());
         described.follow(manifest.tools.values());
         discovery?.removed(removed);
@@ -270,6 +269,16 @@ export class Worker implements AsyncDisposable {
     const tools = () => queuesOfTools(catalog.manifest).keys();
     const parts = { session, namespace, workerId, group, tools, marks, clock, log };
     this.#groupWatch = this.#parts.use(new GroupWatch(parts));
+  }
+
+  #describe(foundation: Foundation): DescribedTools {
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "schemas" });
+    if (this.#config.describedBy === "manifest") return new DescribedTools({ clock, log });
+    const code = wireDescriptions(this.#config, foundation);
+    const describe: DescribeTool = (tool, signal, toolConfig) =>
+      code.describe(tool, signal, toolConfig);
+    return new DescribedTools({ describe, clock, log });
   }
 
   #discover(

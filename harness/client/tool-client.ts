@@ -67,7 +67,10 @@ export interface InvokeOptions {
   readonly artifacts?: ArtifactInputs;
   /** Receives each status in order, before the result. Its error fails the call. */
   readonly onStatus?: StatusListener;
-  /** Ends the wait; a tool that runs goes on. */
+  /**
+   * Cancels the call: the workers stop it, and `invoke` rejects with the signal's reason once they
+   * have been told, within a second.
+   */
   readonly signal?: AbortSignal;
   /** Time limit in whole seconds, 1 to 86400; 300 by default. */
   readonly timeoutSeconds?: number;

@@ -22,6 +22,7 @@ import {
   profileOption,
   timeoutOption,
 } from "../options/options.ts";
+import type { ToolDescribeOptions } from "./describe.ts";
 import type { ToolNewOptions } from "./new.ts";
 import type { ToolRunOptions } from "./run.ts";
 import type { ToolsOptions } from "./tools.ts";
@@ -100,20 +101,39 @@ export function addTool(
 ): void {
   const tool = program.command("tool").description("Make a tool, and run one without a broker.");
   addRun(tool, context, finish);
+  addDescribe(tool, context, finish);
   addNew(tool, context, finish);
+}
+
+const targetHelp = "file and function, as in words.py:count_words";
+
+function classOption(): Option {
+  return new Option(
+    "--class",
+    "the name is that of a Python class although the file does not define it",
+  );
+}
+
+function toolsDirOption(): Option {
+  return new Option(
+    "--tools-dir <dir>",
+    "directory that the sandbox sees and modules are loaded from (default: the file's)",
+  ).argParser(parseNonEmpty);
+}
+
+function envOption(): Option {
+  return new Option("--env <name>", "variable of this environment that the tool may see; repeat")
+    .argParser((name: string, previous: readonly string[]) => [...previous, parseNonEmpty(name)])
+    .default([], "none");
 }
 
 function addRun(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool
     .command("run")
     .description("Run a tool of a file once, in the sandbox that a worker would make for it.")
-    .argument("<file:name>", "file and function, as in words.py:count_words", parseNonEmpty)
-    .option("--class", "the name is that of a Python class although the file does not define it")
-    .option(
-      "--tools-dir <dir>",
-      "directory that the sandbox sees and modules are loaded from (default: the file's)",
-      parseNonEmpty,
-    )
+    .argument("<file:name>", targetHelp, parseNonEmpty)
+    .addOption(classOption())
+    .addOption(toolsDirOption())
     .addOption(argsOption())
     .addOption(
       filesOption(
@@ -130,14 +150,7 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
     .addOption(configOption())
     .addOption(timeoutOption("time for the tool"))
     .addOption(profileOption("sandbox profile, built in or of SANDBOX_PROFILES_FILE"))
-    .addOption(
-      new Option("--env <name>", "variable of this environment that the tool may see; repeat")
-        .argParser((name: string, previous: readonly string[]) => [
-          ...previous,
-          parseNonEmpty(name),
-        ])
-        .default([], "none"),
-    )
+    .addOption(envOption())
     .addOption(
       new Option(
         "--debug",
@@ -175,6 +188,33 @@ Examples:
   harness tool run my-tools/node/words.ts:countWords --artifact input=README.md --out results
   harness tool run words.py:Counter --profile restrictive --keep
   harness tool run words.py:count_words --args @args.json --debug`;
+
+function addDescribe(tool: Command, context: Context, finish: (exitCode: number) => void): void {
+  tool
+    .command("describe")
+    .description("Show what a tool says of itself: description, parameters, result.")
+    .argument("<file:name>", targetHelp, parseNonEmpty)
+    .addOption(classOption())
+    .addOption(toolsDirOption())
+    .addOption(configOption())
+    .addOption(profileOption("sandbox profile; its network is taken away"))
+    .addOption(envOption())
+    .option("--json", "print description and JSON Schemas as JSON")
+    .addHelpText("after", describeHelp)
+    .action(async (target: string, options: ToolDescribeOptions) => {
+      const { describeTarget } = await import("./describe.ts");
+      finish(await describeTarget(target, options, context));
+    });
+}
+
+const describeHelp = `
+The tool's module is imported in a sandbox, and the tool is not called.
+
+Exit codes: 0 described, 1 the module cannot be imported or described, 2 usage.
+
+Examples:
+  harness tool describe my-tools/python/words.py:count_words
+  harness tool describe my-tools/node/words.ts:countWords --json`;
 
 function addNew(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool

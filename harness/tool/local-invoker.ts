@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { wireInvoker } from "../../worker/app.ts";
-import { type Foundation, createHost, openFoundation } from "../../worker/foundation.ts";
+import { type Foundation, type Host, createHost, openFoundation } from "../../worker/foundation.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import {
   type Config,
@@ -49,19 +49,30 @@ const variableOf: Readonly<Record<string, string>> = {
 /** Variables of the worker that say how sandboxes are made; everything else is decided here. */
 const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
 
-/** What is to be run, and where. */
-export interface LocalInvokerOptions {
+/** The one tool, and what its sandboxes are made with. */
+export interface LocalToolOptions {
   readonly target: Target;
   readonly profile: string;
   /** Names of our own environment variables that the tool may see. */
   readonly env: readonly string[];
-  readonly caller: Caller;
   readonly programs: Programs;
   /** A directory that sandboxes can reach; whoever made it removes it afterwards. */
   readonly home: string;
-  readonly observer: SandboxObserver;
   /** Undefined in a sandbox. */
   readonly debug: DebugOptions | undefined;
+}
+
+/** What is to be run, and where. */
+export interface LocalInvokerOptions extends LocalToolOptions {
+  readonly caller: Caller;
+  readonly observer: SandboxObserver;
+}
+
+/** A foundation whose manifest has the one tool. Its owner disposes it. */
+export interface LocalFoundation extends AsyncDisposable {
+  readonly config: Config;
+  readonly host: Host;
+  readonly foundation: Foundation;
 }
 
 /** An open invoker. Its owner disposes it. */
@@ -80,15 +91,9 @@ export async function openLocalInvoker(
   options: LocalInvokerOptions,
   context: Context,
 ): Promise<LocalInvoker> {
-  const { target, caller, home, observer } = options;
-  const manifestPath = join(home, "manifest.yaml");
-  await writeFile(manifestPath, manifestText(options));
-  const config = readSettings(target, manifestPath, options, context.environment);
-  const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
-  const host = createHost(log, context.environment);
+  const { caller, observer } = options;
   await using stack = new AsyncDisposableStack();
-  const given = options.debug && profilesToDebug(options.profile);
-  const foundation = stack.use(await open(config, host, context.signal, given));
+  const { config, host, foundation } = stack.use(await openLocalFoundation(options, context));
   const backend = options.debug ? debugged(foundation.backend, options.debug) : foundation.backend;
   const { invoker, starts, checker } = wireInvoker(config, host, {
     ...foundation,
@@ -101,8 +106,28 @@ export async function openLocalInvoker(
   return {
     invoker,
     artifacts: new CallArtifacts(foundation.store, scope),
-    log,
+    log: host.log,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The parts below the invoker. Throws as {@link openLocalInvoker} does. */
+export async function openLocalFoundation(
+  options: LocalToolOptions,
+  context: Context,
+): Promise<LocalFoundation> {
+  const manifestPath = join(options.home, "manifest.yaml");
+  await writeFile(manifestPath, manifestText(options));
+  const config = readSettings(options.target, manifestPath, options, context.environment);
+  const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
+  const host = createHost(log, context.environment);
+  const given = options.debug && profilesToDebug(options.profile);
+  const foundation = await open(config, host, context.signal, given);
+  return {
+    config,
+    host,
+    foundation,
+    [Symbol.asyncDispose]: () => foundation[Symbol.asyncDispose](),
   };
 }
 
@@ -114,7 +139,7 @@ function profilesToDebug(name: string): Profiles {
 }
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
-function manifestText({ target, profile, env }: LocalInvokerOptions): string {
+function manifestText({ target, profile, env }: LocalToolOptions): string {
   const { runtime, module, callable } = target;
   const entry = {
     runtime,
@@ -129,7 +154,7 @@ function manifestText({ target, profile, env }: LocalInvokerOptions): string {
 function readSettings(
   { runtime, toolsDir }: Target,
   manifestPath: string,
-  { programs, home, debug }: LocalInvokerOptions,
+  { programs, home, debug }: LocalToolOptions,
   own: Environment,
 ): Config {
   try {
@@ -155,12 +180,12 @@ function readSettings(
 
 async function open(
   config: Config,
-  host: Parameters<typeof openFoundation>[1],
+  host: Host,
   signal: AbortSignal,
   given: Profiles | undefined,
 ): Promise<Foundation> {
   try {
-    return await openFoundation(config, host, signal, given);
+    return await openFoundation(config, host, signal, { profiles: given, installs: "wait" });
   } catch (error) {
     if (error instanceof ManifestError) {
       // The manifest is ours, so its places mean nothing to anybody.

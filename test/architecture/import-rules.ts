@@ -22,6 +22,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   discovery: 4,
   invocation: 5,
   config: 6,
+  descriptions: 6,
   doctor: 6,
 };
 
@@ -96,10 +97,10 @@ export const harnessToolMayImport: readonly string[] = [
  * type.
  */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
-  "@babel/parser": ["tool-runner/node/"],
+  "@babel/parser": ["tool-runner/node/describe/"],
   "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
   "@google-cloud/storage": ["worker/artifacts/gcs/"],
-  "@renovatebot/pep440": ["worker/manifest/", "worker/runners/"],
+  "@renovatebot/pep440": ["worker/environments/", "worker/manifest/"],
   ajv: ["worker/invocation/", "worker/manifest/"],
   amqplib: ["worker/broker/amqp/"],
   chokidar: ["harness/dev/"],
@@ -116,6 +117,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],
+  yauzl: ["worker/toolsets/"],
   yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/messages.ts",
@@ -123,8 +125,10 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
+    "worker/config/package-config.ts",
     "worker/config/variable-kinds.ts",
     "worker/config/variables.ts",
+    "worker/environments/",
     "worker/invocation/steps/result.ts",
     "worker/manifest/",
     "worker/protocol/",

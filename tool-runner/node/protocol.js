@@ -35,6 +35,7 @@ const errorMaxCharacters = 4_000;
  * @property {string} task_id
  * @property {number} max_result_bytes
  * @property {boolean} load_only
+ * @property {boolean} describe
  * @property {number} deadline_ms
  * @property {string} traceparent
  */
@@ -57,6 +58,7 @@ const defaults = /** @type {const} */ ({
   task_id: "",
   max_result_bytes: 10_000_000,
   load_only: false,
+  describe: false,
   deadline_ms: 0,
   traceparent: "",
 });

@@ -14,10 +14,11 @@ import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
-import { factsAbout, variables } from "./variables.ts";
+import { type describedBy, factsAbout, variables } from "./variables.ts";
 
 export type { Environment };
 
@@ -37,12 +38,15 @@ export interface Config {
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
+  /** What describes the tools where the manifest says nothing. */
+  readonly describedBy: (typeof describedBy)[number];
   /** Whether the worker broadcasts the descriptions of its tools, and answers for them. */
   readonly isDiscoverable: boolean;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
+  readonly packages: PackageConfig;
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
@@ -60,6 +64,9 @@ export interface SandboxConfig {
   readonly bwrapBin: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
+  /** Other interpreters that tools may name, by name. */
+  readonly pythons: ReadonlyMap<string, string>;
+  readonly nodes: ReadonlyMap<string, string>;
   readonly workDir: string;
   /** Whether there is such a profile is known when the profiles file is read. */
   readonly defaultProfile: string;
@@ -144,6 +151,18 @@ export function readSandboxConfig(environment: Environment): Config {
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 
+/**
+ * The configuration of manifest, tools, sandboxes and packages alone, for `str-worker --prepare`:
+ * images are made where there is no broker. Throws ConfigError.
+ */
+export function readPackagesConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(([name]) =>
+    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+  );
+  const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
 /** Whether nobody but developers can call tools through this broker. */
 function isForDevelopment({ kind }: { readonly kind: string }): boolean {
   return kind === "dev";
@@ -193,6 +212,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
+    describedBy: values.TOOLS_DESCRIBED_BY,
     isDiscoverable: values.TOOLS_DISCOVERY === "1",
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
@@ -200,6 +220,8 @@ function toConfig(values: z.infer<typeof variables>): Config {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
+      pythons: values.SANDBOX_PYTHONS ?? new Map(),
+      nodes: values.SANDBOX_NODES ?? new Map(),
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
       profilesFile: values.SANDBOX_PROFILES_FILE,
@@ -213,6 +235,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       uid: values.SANDBOX_UID,
       minFreeDiskBytes,
     },
+    packages: packageConfig(values),
     artifacts: {
       store: storeConfig(values),
       cache: cacheConfig(values, minFreeDiskBytes),

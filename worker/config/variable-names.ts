@@ -19,7 +19,17 @@ const prefixes = [
     "MANIFEST_",
     "TOOLS_",
   ],
-  ...["DEFAULT_TIMEOUT", "SANDBOX_", "WARM_", "ARTIFACT_", "AUDIT_", "HEALTH_", "DRAIN_", "LOG_"],
+  ...[
+    "DEFAULT_TIMEOUT",
+    "SANDBOX_",
+    "WARM_",
+    "PACKAGE_",
+    "ARTIFACT_",
+    "AUDIT_",
+    "HEALTH_",
+    "DRAIN_",
+    "LOG_",
+  ],
 ];
 
 const known = new Set([

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
+import { packageVariables } from "./package-config.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
 import { defaultGroup, queuePattern } from "../protocol/queue-names.ts";
@@ -20,12 +21,16 @@ import {
   defaultOf,
   factsOf,
   maxCount,
+  namedPrograms,
   optional,
   required,
   text,
   wholeNumber,
   withDefault,
 } from "./variable-kinds.ts";
+
+/** What describes tools. */
+export const describedBy = ["code", "manifest"] as const;
 
 /** Calls of one queue that run at once, at most. */
 const maxSlots = 1_000;
@@ -86,6 +91,12 @@ export const variables = z.object({
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
   ),
+  TOOLS_DESCRIBED_BY: withDefault(
+    z.enum(describedBy),
+    `one of ${describedBy.join(", ")}`,
+    "code",
+    "What describes the tools to agents, and for the check of arguments: the manifest alone, or their code where the manifest says nothing. The worker imports each tool for it, in a sandbox.",
+  ),
   TOOLS_DISCOVERY: withDefault(
     z.enum(["0", "1"]),
     "0 or 1",
@@ -110,10 +121,20 @@ export const variables = z.object({
     "/usr/bin/python3",
     "The Python interpreter for tools.",
   ),
+  SANDBOX_PYTHONS: optional(
+    namedPrograms,
+    "`name=path` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`",
+    "Other Python interpreters that tools may name as `python` in the manifest.",
+  ),
   SANDBOX_NODE_BIN: optional(
     absolutePath,
     "an absolute path",
     "The Node program, version 24 or later, for tools. Unset: the one that runs the worker.",
+  ),
+  SANDBOX_NODES: optional(
+    namedPrograms,
+    "`name=path` with `,` between them, such as `25=/opt/node25/bin/node`",
+    "Other Node programs that tools may name as `node` in the manifest.",
   ),
   SANDBOX_WORK_DIR: withDefault(
     absolutePath,
@@ -184,6 +205,7 @@ export const variables = z.object({
     "500",
     "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
   ),
+  ...packageVariables,
   ...artifactVariables,
   ...auditVariables,
   HEALTH_PORT: withDefault(

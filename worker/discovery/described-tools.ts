@@ -21,7 +21,7 @@ const maxDeriving = 2;
 const maxWaitingRequests = 16;
 /** Milliseconds for one derivation, with its wait. */
 export const deriveTimeoutMs = 30_000;
-/** Milliseconds for which a call waits for the description of its tool. */
+/** Milliseconds for which a call waits for the description that its conversion needs. */
 export const callPatienceMs = 10_000;
 /** Milliseconds until a failed derivation is tried again, at first and at most. */
 const retryMs = { first: 60_000, most: 3_600_000 };
@@ -41,10 +41,14 @@ export interface DescribedToolsParts {
   readonly log: Logger;
 }
 
-/** A tool's description, or the reason why its code gave none. */
-export type Described =
-  | { readonly tool: ToolEntry; readonly description: PublishedDescription }
-  | { readonly tool: ToolEntry; readonly failure: InvocationError };
+/** A tool's description. */
+export interface Described {
+  readonly tool: ToolEntry;
+  /** The manifest's parts alone where the code gave none. */
+  readonly description: PublishedDescription;
+  /** Why the code gave none. */
+  readonly failure?: InvocationError;
+}
 
 interface Known {
   readonly tool: ToolEntry;
@@ -87,8 +91,7 @@ export class DescribedTools implements Disposable {
   retry(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     for (const { tool, current, retryAtMs, failures } of this.#known.values()) {
-      const hasFailed = current !== undefined && "failure" in current;
-      if (hasFailed && retryAtMs <= nowMs) this.#begin(tool, failures + 1);
+      if (current?.failure !== undefined && retryAtMs <= nowMs) this.#begin(tool, failures + 1);
     }
   }
 
@@ -104,18 +107,19 @@ export class DescribedTools implements Disposable {
   }
 
   /**
-   * The description for a call. Undefined when the code gave none, or not in
-   * {@link callPatienceMs}: the call then runs by itself. Rejects with the signal's reason.
+   * The description for a call: the manifest's parts alone while the code is asked. Only a call
+   * whose arguments are to be converted waits for the code, up to {@link callPatienceMs}. Rejects
+   * with the signal's reason.
    */
-  async forCall(tool: ToolEntry, signal: AbortSignal): Promise<PublishedDescription | undefined> {
+  async forCall(tool: ToolEntry, signal: AbortSignal): Promise<PublishedDescription> {
     const known = this.#of(tool);
-    const described =
-      known.current ??
-      (await withTimeout(callPatienceMs, this.#parts.clock, signal, (over) =>
+    if (known.current === undefined && tool.argumentRules.coerce) {
+      await withTimeout(callPatienceMs, this.#parts.clock, signal, (over) =>
         abortable(known.settled, over).catch(() => undefined),
-      ));
-    signal.throwIfAborted();
-    return described && "description" in described ? described.description : undefined;
+      );
+      signal.throwIfAborted();
+    }
+    return known.current?.description ?? describedByManifest(tool);
   }
 
   /**
@@ -130,9 +134,9 @@ export class DescribedTools implements Disposable {
     const { describe, clock } = this.#parts;
     const isConfigured = tool.callable.kind === "class" && Object.keys(toolConfig).length > 0;
     if (describe === undefined || !isConfigured || !needsCode(tool)) {
-      const described = await abortable(this.#of(tool).settled, signal);
-      if ("failure" in described) throw described.failure;
-      return described.description;
+      const { description, failure } = await abortable(this.#of(tool).settled, signal);
+      if (failure !== undefined && saysNothing(description)) throw failure;
+      return description;
     }
     return await withTimeout(deriveTimeoutMs, clock, signal, async (over) => {
       using _permit = await this.#withConfig.acquire(over);
@@ -152,29 +156,51 @@ export class DescribedTools implements Disposable {
   }
 
   #begin(tool: ToolEntry, failures: number): Known {
-    const { describe, clock } = this.#parts;
-    const settled =
-      describe === undefined || !needsCode(tool)
-        ? Promise.resolve({ tool, description: describedByManifest(tool) })
-        : this.#derive(tool, describe);
+    const { describe } = this.#parts;
+    if (describe === undefined || !needsCode(tool)) {
+      const current = { tool, description: describedByManifest(tool) };
+      const settled = Promise.resolve(current);
+      return this.#know({ tool, settled, current, retryAtMs: 0, failures }, current);
+    }
+    const isSuperseded = (): boolean => this.#known.get(tool.name) !== known;
+    const settled = this.#derive(tool, describe, isSuperseded);
     const known: Known = { tool, settled, current: undefined, retryAtMs: 0, failures };
-    this.#known.set(tool.name, known);
     void settled.then(
-      (described) => {
-        known.current = described;
-        const delayMs = Math.min(retryMs.first * 2 ** failures, retryMs.most);
-        known.retryAtMs = clock.monotonicMs() + delayMs;
-        if (this.#known.get(tool.name) !== known) return;
-        for (const listener of this.#listeners) listener(described);
-      },
+      (described) => this.#settle(known, described),
       () => undefined,
     );
+    return this.#know(known, undefined);
+  }
+
+  #settle(known: Known, described: Described): void {
+    const delayMs = Math.min(retryMs.first * 2 ** known.failures, retryMs.most);
+    known.retryAtMs = this.#parts.clock.monotonicMs() + delayMs;
+    known.current = described;
+    if (this.#known.get(known.tool.name) === known) this.#know(known, described);
+  }
+
+  #know(known: Known, described: Described | undefined): Known {
+    this.#known.set(known.tool.name, known);
+    if (described !== undefined) for (const listener of this.#listeners) listener(described);
     return known;
   }
 
-  async #derive(tool: ToolEntry, describe: DescribeTool): Promise<Described> {
+  /** A derivation whose turn comes after that of a newer one has its result. */
+  async #derive(
+    tool: ToolEntry,
+    describe: DescribeTool,
+    isSuperseded: () => boolean,
+  ): Promise<Described> {
+    {
+      using _permit = await this.#deriving.acquire(this.#end.signal);
+      if (!isSuperseded()) return await this.#ask(tool, describe);
+    }
+    const newer = this.#known.get(tool.name)?.settled;
+    return (await newer) ?? { tool, description: describedByManifest(tool) };
+  }
+
+  async #ask(tool: ToolEntry, describe: DescribeTool): Promise<Described> {
     const { clock, log } = this.#parts;
-    using _permit = await this.#deriving.acquire(this.#end.signal);
     try {
       const derived = await withTimeout(deriveTimeoutMs, clock, this.#end.signal, (signal) =>
         describe(tool, signal),
@@ -183,9 +209,14 @@ export class DescribedTools implements Disposable {
     } catch (error) {
       this.#end.signal.throwIfAborted();
       logEvent(log, "tool.not_described", { tool: tool.name, err: error });
-      return { tool, failure: asInvocationError(error) };
+      return { tool, description: describedByManifest(tool), failure: asInvocationError(error) };
     }
   }
+}
+
+/** Whether there is nothing to tell an agent. */
+export function saysNothing({ description, parameters }: PublishedDescription): boolean {
+  return description === undefined && parameters === undefined;
 }
 
 /** An error of a description as the publishable one that answers requests. */

@@ -15,7 +15,7 @@ import { type DiscoveryKind, discoveryTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { Described, DescribedTools } from "./described-tools.ts";
+import { type Described, type DescribedTools, saysNothing } from "./described-tools.ts";
 import { answerRequests } from "./requests.ts";
 
 /** Milliseconds between two broadcasts of a tool. */
@@ -70,17 +70,21 @@ export class Discovery implements AsyncDisposable {
     for (;;) {
       await clock.sleep(broadcastMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      for (const described of tools.settled)
-        if ("description" in described) this.#announce(described);
+      for (const described of tools.settled) this.#broadcast(described);
       tools.retry();
     }
   }
 
   #announce(described: Described): void {
-    const { name } = described.tool;
-    if ("failure" in described) {
-      this.#send("failed_discovery", name, encodeFailed(name, described.failure));
-    } else this.#send("init", name, encodeBroadcast(name, described.description));
+    const { tool, failure } = described;
+    if (failure !== undefined)
+      this.#send("failed_discovery", tool.name, encodeFailed(tool.name, failure));
+    this.#broadcast(described);
+  }
+
+  #broadcast({ tool: { name }, description, failure }: Described): void {
+    if (failure !== undefined && saysNothing(description)) return;
+    this.#send("init", name, encodeBroadcast(name, description));
   }
 
   #send(kind: DiscoveryKind, tool: string, payload: Uint8Array): void {

@@ -57,6 +57,8 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** Aborts when the worker cancels calls without a slot. */
   readonly waitSignal: AbortSignal;
+  /** Aborts when the caller cancels the call. */
+  readonly cancelSignal?: AbortSignal;
   readonly log: Logger;
   readonly onStatus: StatusListener;
   /** Undefined where no other worker can receive the call. */
@@ -98,17 +100,23 @@ function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
-  if (isShutdown(error, context)) {
+  if (isStopped(error, context)) {
     const remainingArtifacts = error instanceof InvocationError ? error.remainingArtifacts : [];
-    return { kind: "cancelled", reason: "shutdown", remainingArtifacts } as const;
+    const reason = context.cancelSignal?.aborted === true ? "caller" : "shutdown";
+    return { kind: "cancelled", reason, remainingArtifacts } as const;
   }
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
-/** Whether the shutdown caused the error. A failure found before the shutdown stays the answer. */
-function isShutdown(error: unknown, { signal, waitSignal }: CallContext): boolean {
-  if (signal.aborted && !(error instanceof InvocationError)) return true;
-  return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
+/** Whether a signal caused the error. A failure found before the abort stays the answer. */
+function isStopped(
+  error: unknown,
+  { signal, waitSignal, cancelSignal = signal }: CallContext,
+): boolean {
+  const ends = signal.aborted || cancelSignal.aborted;
+  if (ends && !(error instanceof InvocationError)) return true;
+  const signals = [signal, waitSignal, cancelSignal];
+  return signals.some(({ aborted, reason }) => aborted && hasCause(error, reason));
 }
 
 function hasCause(error: unknown, cause: unknown): boolean {
@@ -121,12 +129,13 @@ async function run(
   context: CallContext,
   record: CallRecord,
 ): Promise<Success> {
-  const { signal, log, onStatus, claimed } = context;
+  const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
+  const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const admitted = await admit(parts, request, mayHaveStarted, record, signal);
   const { invocation, tool, profile, times } = admitted;
 
-  using _slot = await leaseSlot(parts, tool, times, context);
+  using _slot = await leaseSlot(parts, tool, times, { ...context, signal });
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);
@@ -159,11 +168,12 @@ async function run(
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
   logOutput(execution, log);
-  const { cause, report } = await runToExit(execution, limitMs, signal);
+  const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   status.finish();
   record.ended(profile, acquired, limitMs, report);
   logEvent(log, "tool.ended", { report, droppedStatusLines: status.droppedLines });
   if (cause === "time-limit") throw new TimeLimitReached();
+  if (cause === "cancelled") throw cancelSignal.reason;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);

@@ -9,7 +9,8 @@ import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
 /** Languages a tool can be written in. */
-export type Runtime = "python" | "node";
+export const runtimes = ["python", "node"] as const;
+export type Runtime = (typeof runtimes)[number];
 
 /** A function of a tool's module, or a class whose instances run calls. */
 export interface ToolCallable {
@@ -35,6 +36,18 @@ export interface WarmBounds {
   readonly max: number;
 }
 
+/** Packages that a tool needs beside what its interpreter has. */
+export interface PackageSet {
+  /** In normal form, sorted. Python: PEP 508. Node: `name@range`. */
+  readonly requirements: readonly string[];
+  /** Path of a requirements file below the directory of Python tools. */
+  readonly requirementsFile: string | undefined;
+  /** Path of a lockfile below the directory of tools; then there is nothing else. */
+  readonly lockfile: string | undefined;
+  /** Whether npm runs the packages' install scripts. */
+  readonly runsScripts: boolean;
+}
+
 /** What the manifest says of arguments and results. */
 export interface ArgumentRules {
   /** Whether arguments are checked against the schema of the parameters. */
@@ -53,8 +66,10 @@ export interface ToolEntry {
   /** Python: import path of the module. Node: path of the file below the tools' directory. */
   readonly module: string;
   readonly callable: ToolCallable;
-  /** Required package, with its version constraint. */
-  readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
+  /** Version, name or path of the interpreter; undefined for the usual one. */
+  readonly interpreter: string | undefined;
+  /** Packages that the tool needs; undefined for none. */
+  readonly packages: PackageSet | undefined;
   readonly description: string | undefined;
   /** The other parts of its description that the manifest gives. */
   readonly described: GivenDescription;

@@ -20,6 +20,7 @@ import {
 } from "../support/json/yaml-document.ts";
 import { toGivenDescription } from "./fields/described.ts";
 import { toMount } from "./fields/host.ts";
+import { toPackageSet } from "./fields/packages.ts";
 import {
   type Manifest,
   ManifestError,
@@ -177,7 +178,8 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
     runtime: fields.runtime ?? "python",
     module: fields.module,
     callable: toCallable(fields),
-    package: toPackage(fields),
+    packages: toPackageSet(fields.runtime ?? "python", fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
     description: fields.description ?? undefined,
     described: toGivenDescription(fields),
     argumentRules: { validate: fields.validate ?? true, coerce: fields.coerce ?? false },
@@ -201,10 +203,4 @@ function toCallable({ function: name, class_name: className }: ToolFields): Tool
   return typeof className === "string"
     ? { kind: "class", name: className }
     : { kind: "function", name: name ?? "" };
-}
-
-function toPackage({ package: name, version }: ToolFields): ToolEntry["package"] {
-  if (typeof name !== "string") return undefined;
-  // Blanks mean nothing in a constraint, and without them it is one word of an argument list.
-  return { name, version: version?.replaceAll(/\s+/g, "") };
 }

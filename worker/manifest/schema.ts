@@ -1,7 +1,6 @@
 /**
  * The schema of manifest files (design document, sections 6 and 12), for checks and editors.
  */
-import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
@@ -15,6 +14,13 @@ import {
 } from "../support/text/expectation.ts";
 import { describedFields } from "./fields/described.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
+import { interpreterField } from "./fields/interpreter.ts";
+import {
+  type PackageFields,
+  nodePackageFields,
+  packageProblems,
+  pythonPackageFields,
+} from "./fields/packages.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./fields/warm.ts";
 
@@ -22,8 +28,6 @@ import { warmField } from "./fields/warm.ts";
 export const maxTools = 1000;
 /** Largest number of environment variables of a tool. */
 export const maxEnvNames = 64;
-/** Longest version constraint, in characters. */
-const maxVersionLength = 200;
 
 /** Keys of other kinds of workers, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
@@ -41,7 +45,7 @@ export const foreignKinds = ["executable"] as const;
  * `ld.so(8)`, `python(1)`, `node(1)`.
  */
 const reservedEnv =
-  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR)$/;
+  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR|TOOL_PACKAGES_DIR)$/;
 
 const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
@@ -54,12 +58,7 @@ const className = accepts("the name of a Python class (letters, digits and _)");
 const flag = accepts("true or false");
 const queueName = accepts("the name of a queue: 1 to 50 letters, digits, _ and -");
 const pythonOnly = { error: "allowed only with runtime python" };
-const packageName = accepts(
-  "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL",
-);
-const constraint = accepts(
-  'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"',
-);
+const nodeOnly = { error: "allowed only with runtime node" };
 const seconds = accepts(`a number of seconds above 0 and at most ${maxTimeoutSeconds}`);
 const text = accepts("text");
 const envList = accepts(`a list of at most ${maxEnvNames} names of environment variables`);
@@ -102,18 +101,11 @@ function pythonShape() {
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, className)
       .nullish()
       .describe("Class whose instance runs the call. Goes before `function`."),
-    package: z
-      .string(packageName)
-      .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, packageName)
-      .nullish()
-      .describe("Python package that the tool needs."),
-    version: z
-      .string(constraint)
-      .min(1, constraint)
-      .max(maxVersionLength, constraint)
-      .refine(validRange, { ...constraint, ...whenFineSoFar })
-      .nullish()
-      .describe('PEP 440 version constraint for `package`, such as ">=1.0,<2.0".'),
+    ...pythonPackageFields,
+    python: interpreterField("3.12").describe(
+      "Python that runs the tool, of SANDBOX_PYTHONS. Default: SANDBOX_PYTHON_BIN.",
+    ),
+    node: z.null(nodeOnly).optional(),
   };
 }
 
@@ -133,8 +125,11 @@ function nodeShape() {
       .regex(/^[A-Za-z_$][A-Za-z0-9_$]*$/, exportName)
       .describe("Exported function to call."),
     class_name: z.null(pythonOnly).optional(),
-    package: z.null(pythonOnly).optional(),
-    version: z.null(pythonOnly).optional(),
+    ...nodePackageFields,
+    node: interpreterField("24").describe(
+      "Node that runs the tool, of SANDBOX_NODES. Default: SANDBOX_NODE_BIN.",
+    ),
+    python: z.null(pythonOnly).optional(),
   };
 }
 
@@ -220,10 +215,7 @@ function schemasWith(profile: ProfileSchema): ToolSchemas {
 function pythonSchema(profile: ProfileSchema) {
   return z
     .object({ ...pythonShape(), ...commonShape(profile) }, accepts("a map of fields"))
-    .refine(
-      ({ package: name, version }) => typeof name === "string" || typeof version !== "string",
-      { path: ["version"], error: 'allowed only together with "package"', when: isObject },
-    )
+    .superRefine(checkPackages, { when: isObject })
     .refine(({ function: name, class_name: other }) => isGiven(name) || isGiven(other), {
       path: ["function"],
       error: expectation("the name of a Python function, or class_name in its place", undefined),
@@ -232,7 +224,14 @@ function pythonSchema(profile: ProfileSchema) {
 }
 
 function nodeSchema(profile: ProfileSchema) {
-  return z.object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"));
+  return z
+    .object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"))
+    .superRefine(checkPackages, { when: isObject });
+}
+
+function checkPackages(fields: PackageFields, context: z.RefinementCtx): void {
+  for (const { path, message } of packageProblems(fields))
+    context.addIssue({ code: "custom", path, message });
 }
 
 /** Checks several fields even when another one is invalid, to report all problems. */

@@ -24,6 +24,8 @@ export interface IdleParts extends StartParts {
 export interface PooledTool {
   readonly entry: ToolEntry;
   readonly profile: Profile;
+  /** Key of the packages of its own; undefined without any. */
+  readonly installation: string | undefined;
 }
 
 /** The state that a sandbox was made from. Sandboxes of the same origin are interchangeable. */

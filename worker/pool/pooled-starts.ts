@@ -3,8 +3,8 @@
  *
  * A ToolPool holds the idle sandboxes of one tool and profile, a SandboxFactory makes them. The
  * PoolScheduler sets each pool's target: its recent burst of calls, up to `warm.max`, within the
- * memory budget of all. It refills pools after running calls. A change of the code or the entry
- * retires a pool's sandboxes.
+ * memory budget of all. It refills pools after running calls. A change of the code, of the entry or
+ * of the tool's packages retires a pool's sandboxes.
  */
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
@@ -94,11 +94,14 @@ export class PooledStarts implements Starts {
     for (const [key, pool] of this.#pools) {
       const { profile } = pool.pooled;
       const entry = this.#served.get(entryKey(pool.pooled.entry));
-      if (entry !== undefined) {
-        pool.limit(this.#boundsOf(entry, profile));
-      } else {
+      if (entry === undefined) {
         pool.retire("tool changed or is not served any more");
         this.#pools.delete(key);
+      } else if (this.#isOutdated(pool)) {
+        pool.retire("packages of the tool changed");
+        this.#pools.delete(key);
+      } else {
+        pool.limit(this.#boundsOf(entry, profile));
       }
     }
     for (const entry of this.#served.values())
@@ -145,11 +148,22 @@ export class PooledStarts implements Starts {
     if (!isServed || startModesOf(entry, profile).length === 0) return undefined;
     const key = entryKey(entry) + profileKey(profile);
     const known = this.#pools.get(key);
-    if (known !== undefined) return known;
-    const pool = new ToolPool(this.#parts, { entry, profile }, () => this.#scheduler.schedule());
+    if (known !== undefined && !this.#isOutdated(known)) return known;
+    known?.retire("packages of the tool changed");
+    const pooled = { entry, profile, installation: this.#installationOf(entry) };
+    const pool = new ToolPool(this.#parts, pooled, () => this.#scheduler.schedule());
     pool.limit(this.#boundsOf(entry, profile));
     this.#pools.set(key, pool);
     return pool;
+  }
+
+  /** Whether the tool has other packages now. */
+  #isOutdated({ pooled: { entry, installation } }: ToolPool): boolean {
+    return installation !== this.#installationOf(entry);
+  }
+
+  #installationOf(entry: ToolEntry): string | undefined {
+    return this.#options.runners.get(entry.runtime)?.installationKeyOf(entry);
   }
 
   /** An operator's `min` is for the profile of requests that name none. */

@@ -58,7 +58,10 @@ export interface Starts extends AsyncDisposable {
    * that may not have its parts of the host any more; the signal's reason.
    */
   acquire(tool: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox>;
-  /** Call with all served tools, at the start and after each change. Drops the pools of others. */
+  /**
+   * Call with all served tools, at the start and after each change of them or of their packages.
+   * Drops the pools of others.
+   */
   follow(tools: Iterable<ToolEntry>): void;
   /** Call when draining: stops the creation of idle sandboxes. */
   drain(): void;

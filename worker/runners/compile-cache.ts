@@ -26,8 +26,16 @@ const cacheFile = /^[0-9a-f]{1,8}$/;
 const readableFile = 0o644;
 const readableDirectory = 0o755;
 
+/** A module with all that decides how it is compiled. */
+export interface Compilation {
+  /** Path of its file below the directory of modules. */
+  readonly module: string;
+  /** What it imports is compiled with it: modules that see other packages have another variant. */
+  readonly variant: string;
+}
+
 /** What caches are made with. */
-export interface CompileCacheOptions {
+export interface CompileCacheOptions<Of extends Compilation> {
   /** Directory of the modules on the host. */
   readonly toolsDir: string;
   /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
@@ -41,7 +49,7 @@ export interface CompileCacheOptions {
    * Runs a module in a sandbox of its own, and gives what it left in `output/` to `take` when its
    * processes have ended. Rejects when the module could not run to its end.
    */
-  run(module: string, take: (left: WorkDir) => Promise<void>, signal: AbortSignal): Promise<void>;
+  run(of: Of, take: (left: WorkDir) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
 
 /** A cache for one call. Dispose it after the sandbox. */
@@ -57,8 +65,9 @@ interface Filled {
 }
 
 /** One module. */
-interface Module {
-  readonly name: string;
+interface Module<Of extends Compilation> {
+  readonly key: string;
+  readonly of: Of;
   /** Of its file at the last call. */
   fingerprint: string;
   filled: Filled | undefined;
@@ -75,14 +84,14 @@ class NothingLeftError extends Error {
  * The caches of Node modules, made one at a time in the background. Calls of a module without one
  * compile it. Node uses a cache only where it fits the source.
  */
-export class CompileCaches implements AsyncDisposable {
-  readonly #options: CompileCacheOptions;
+export class CompileCaches<Of extends Compilation> implements AsyncDisposable {
+  readonly #options: CompileCacheOptions<Of>;
   readonly #closing = new AbortController();
-  readonly #modules: LRUCache<string, Module>;
-  readonly #wanted = new Set<Module>();
+  readonly #modules: LRUCache<string, Module<Of>>;
+  readonly #wanted = new Set<Module<Of>>();
   #making: Promise<void> | undefined;
 
-  constructor(options: CompileCacheOptions) {
+  constructor(options: CompileCacheOptions<Of>) {
     this.#options = options;
     this.#modules = new LRUCache({
       max: options.maxModules,
@@ -94,13 +103,13 @@ export class CompileCaches implements AsyncDisposable {
   }
 
   /** Makes a cache of a module without one, or whose file changed since. */
-  async want(name: string): Promise<void> {
-    await this.#find(name);
+  async want(of: Of): Promise<void> {
+    await this.#find(of);
   }
 
   /** As {@link want}. The present cache, if any; the caller disposes it. */
-  async lease(name: string): Promise<CacheLease | undefined> {
-    const filled = (await this.#find(name))?.filled;
+  async lease(of: Of): Promise<CacheLease | undefined> {
+    const filled = (await this.#find(of))?.filled;
     if (filled === undefined) return undefined;
     filled.users++;
     return {
@@ -115,11 +124,12 @@ export class CompileCaches implements AsyncDisposable {
     await this.#making;
   }
 
-  async #find(name: string): Promise<Module | undefined> {
-    const stats = await stat(join(this.#options.toolsDir, name)).catch(() => undefined);
+  async #find(of: Of): Promise<Module<Of> | undefined> {
+    const stats = await stat(join(this.#options.toolsDir, of.module)).catch(() => undefined);
     if (stats === undefined) return undefined;
     const fingerprint = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-    const module = this.#modules.get(name) ?? this.#add(name);
+    const key = `${of.variant}\0${of.module}`;
+    const module = this.#modules.get(key) ?? this.#add(key, of);
     const isRetryDue = this.#options.clock.monotonicMs() >= module.retryAtMs;
     if (module.fingerprint !== fingerprint || isRetryDue) {
       module.fingerprint = fingerprint;
@@ -130,9 +140,9 @@ export class CompileCaches implements AsyncDisposable {
     return module;
   }
 
-  #add(name: string): Module {
-    const module = { name, fingerprint: "", filled: undefined, retryAtMs: Infinity };
-    this.#modules.set(name, module);
+  #add(key: string, of: Of): Module<Of> {
+    const module = { key, of, fingerprint: "", filled: undefined, retryAtMs: Infinity };
+    this.#modules.set(key, module);
     return module;
   }
 
@@ -145,25 +155,25 @@ export class CompileCaches implements AsyncDisposable {
     this.#making = undefined;
   }
 
-  async #make(module: Module): Promise<void> {
+  async #make(module: Module<Of>): Promise<void> {
     const { scratchDir, newId, log, clock, run } = this.#options;
-    const { name } = module;
+    const { of } = module;
     const made: Filled = { directory: join(scratchDir, `compile-cache-${newId()}`), users: 1 };
     try {
-      await run(name, (left) => keep(left, made.directory), this.#closing.signal);
+      await run(of, (left) => keep(left, made.directory), this.#closing.signal);
       await this.#replace(module, made);
-      logEvent(log, "module.compiled", { module: name });
+      logEvent(log, "module.compiled", { module: of.module });
     } catch (error) {
       await this.#release(made);
       if (!(error instanceof NothingLeftError))
         module.retryAtMs = clock.monotonicMs() + retryAfterMs;
-      logEvent(log, "module.compile_failed", { module: name, err: error });
+      logEvent(log, "module.compile_failed", { module: of.module, err: error });
     }
   }
 
   /** From now on calls get `made`. The former cache goes with the last call that mounts it. */
-  async #replace(module: Module, made: Filled): Promise<void> {
-    const isKnown = this.#modules.peek(module.name) === module;
+  async #replace(module: Module<Of>, made: Filled): Promise<void> {
+    const isKnown = this.#modules.peek(module.key) === module;
     const former = isKnown ? module.filled : made;
     if (isKnown) module.filled = made;
     await this.#release(former);

@@ -1,7 +1,8 @@
 /**
  * Node tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { realpath, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, realpath, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
@@ -20,10 +21,19 @@ import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { CompileCaches } from "./compile-cache.ts";
-import { type NodeFacts, askNode } from "./node-host.ts";
-import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { type Compilation, CompileCaches } from "./compile-cache.ts";
+import { SharedInstallations } from "./installations.ts";
+import { Interpreters, refuseInterpreter } from "./interpreters.ts";
+import { NodeProgram } from "./node-program.ts";
+import type {
+  CodeSource,
+  Installation,
+  InstallationOf,
+  Interpreter,
+  PreparedTool,
+  ToolRunner,
+} from "./runner.ts";
+import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
 const bytesPerMebibyte = 1024 * 1024;
@@ -40,6 +50,10 @@ const heapShare = 0.75;
  * Node.
  */
 const cacheVariable = "NODE_COMPILE_CACHE";
+/** The package `@babel/parser`, which only the runner inside loads, to describe a tool. */
+const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/package.json"));
+/** Where Node looks for packages. */
+const modulesName = "node_modules";
 /** What modules are compiled ahead in. */
 const aheadProfile = restrictiveProfile;
 /**
@@ -60,6 +74,10 @@ const aheadTimeoutMs = 60_000;
 export interface NodeRunnerOptions {
   /** Node program on the host (`SANDBOX_NODE_BIN`). */
   readonly nodeBin: string;
+  /** Others that tools may name, by name (`SANDBOX_NODES`). */
+  readonly named?: ReadonlyMap<string, string>;
+  /** Packages of tools; without it no tool has any of its own. */
+  readonly installationOf?: InstallationOf;
   /** Directory with the tools' modules (`TOOLS_NODE_DIR`). */
   readonly toolsDir: string;
   /** The project's `tool-runner/node`. */
@@ -76,99 +94,123 @@ export interface NodeRunnerOptions {
 
 /** Opens the runner: asks the Node program who it is. Throws SandboxError. */
 export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRunner> {
-  const facts = await askNode(options.nodeBin);
-  const { executable } = facts;
+  const { backend, nodeBin, runnerDir, scratchDir, named } = options;
   await using shared = new AsyncDisposableStack();
-  const mounts: ReadOnlyMount[] = [];
-  const mount = async (path: string, ...targets: readonly string[]): Promise<void> => {
-    // Shared once: neither program nor runner changes under a running worker.
-    const { source } = shared.use(await options.backend.share(path));
-    for (const target of targets) mounts.push({ source, target });
-  };
-  const isSystem = isSystemPath(executable);
-  const program = isSystem ? executable : join(insidePaths.interpreter, "node");
-  // The program alone: what lies beside it is nobody's business.
-  if (!isSystem) await mount(executable, program);
-  await mount(options.runnerDir, insidePaths.runner, insidePaths.nodeModule);
-  return new NodeRunner({ options, facts, program, mounts, shared: shared.move() });
+  const open = (program: string) => NodeProgram.open(program, backend);
+  const usual = await open(nodeBin);
+  const programs = shared.use(new Interpreters({ usual, variable: "SANDBOX_NODES", named, open }));
+  const installations = shared.use(new SharedInstallations(backend));
+  // Shared once: it does not change under a running worker.
+  const { source } = shared.use(await backend.share(runnerDir));
+  const emptyDir = join(scratchDir, "no-packages");
+  await mkdir(emptyDir, { recursive: true });
+  // mkdir's mode is subject to the umask.
+  await chmod(emptyDir, 0o755);
+  const { source: parserSource } = shared.use(await backend.share(parserDir));
+  const describing = [{ source: parserSource, target: insidePaths.nodeParser }];
+  const parts = { options, programs, installations, runnerSource: source, describing, emptyDir };
+  return new NodeRunner(parts, usual, shared.move());
 }
 
 /** What the runner is made of. */
 interface NodeParts {
   readonly options: NodeRunnerOptions;
-  readonly facts: NodeFacts;
-  /** The Node program as it is inside. */
-  readonly program: string;
-  /** The mounts of every Node tool: the tool runner, and the program where it is not in /usr. */
-  readonly mounts: readonly ReadOnlyMount[];
-  readonly shared: AsyncDisposableStack;
+  readonly programs: Interpreters<NodeProgram>;
+  readonly installations: SharedInstallations;
+  readonly runnerSource: string;
+  /** What a sandbox has besides where it describes a tool. */
+  readonly describing: readonly ReadOnlyMount[];
+  readonly emptyDir: string;
+}
+
+/** What of a tool decides on how its module is compiled. */
+interface Surroundings extends Compilation {
+  readonly program: NodeProgram;
+  readonly isolated: boolean;
+  readonly installation: Installation | undefined;
 }
 
 class NodeRunner implements ToolRunner {
   readonly runtime = "node";
   readonly description: string;
-  readonly sources: readonly CodeSource[];
   readonly #options: NodeRunnerOptions;
-  readonly #program: string;
+  readonly #parts: NodeParts;
+  /** The tool runner. */
   readonly #mounts: readonly ReadOnlyMount[];
-  readonly #shared: AsyncDisposableStack;
-  readonly #caches: CompileCaches;
-  /**
-   * Of the same modules, made with nothing else in sight: what a module imports is compiled with
-   * it.
-   */
-  readonly #isolatedCaches: CompileCaches;
+  readonly #shared: AsyncDisposable;
+  readonly #caches: CompileCaches<Surroundings>;
 
-  constructor({ options, facts, program, mounts, shared }: NodeParts) {
-    const { version, executable } = facts;
+  constructor(parts: NodeParts, usual: NodeProgram, shared: AsyncDisposable) {
+    const { options, runnerSource: source } = parts;
     this.#options = options;
-    this.description = `Node ${version} (${executable})`;
-    this.sources = [
-      { path: options.toolsDir, depth: "tree" },
-      { path: executable, depth: "listing" },
-      ...hostFiles,
-    ];
-    this.#program = program;
-    this.#mounts = mounts;
+    this.#parts = parts;
+    this.description = `Node ${usual.version} (${usual.hostExecutable})`;
+    this.#mounts = [insidePaths.runner, insidePaths.nodeModule].map((target) => ({
+      source,
+      target,
+    }));
     this.#shared = shared;
-    this.#caches = this.#newCaches(false);
-    this.#isolatedCaches = this.#newCaches(true);
+    this.#caches = new CompileCaches({
+      ...options,
+      // Those of one manifest never displace each other: a module has two under some overrides.
+      maxModules: 2 * maxTools,
+      run: (of, take, signal) => this.#runAhead(of, take, signal),
+    });
+  }
+
+  get sources(): readonly CodeSource[] {
+    const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
+    return [tools, ...this.#parts.programs.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     await using held = new AsyncDisposableStack();
-    const isolated = isIsolated(tool, profile);
-    const cache = held.use(await this.#cachesOf(isolated).lease(tool.module));
+    const of = await this.#surroundingsOf(tool, isIsolated(tool, profile));
+    const cache = held.use(await this.#caches.lease(of));
     const cacheMounts =
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
-    const tools = held.use(await this.#share(tool.module, isolated));
+    const visible = held.use(await this.#share(of));
     const owned = held.move();
     const argsFile = join(workDirInside, workDirNames.args);
+    const argv = (...rest: readonly string[]) => argvOf(of.program, profile, ...rest);
     return {
-      mounts: [...this.#mounts, ...tools.mounts, ...cacheMounts],
-      environment: this.#environment(tool, variables),
+      mounts: [...visible.mounts, ...cacheMounts],
+      environment: this.#environment(tool, of, variables),
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
-      launch: { argv: this.#argv(profile, argsFile) },
+      launch: { argv: argv(argsFile) },
+      describing: this.#parts.describing,
       park: {
-        argv: [
-          ...awayFromStdin,
-          ...this.#argv(profile, "--park", tool.module, insidePaths.nodeTools, argsFile),
-        ],
+        argv: [...awayFromStdin, ...argv("--park", tool.module, insidePaths.nodeTools, argsFile)],
       },
       boundReached: ranOutOfHeap,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 
-  warm({ module, isolate }: ToolEntry): void {
-    void this.#cachesOf(isolate).want(module);
+  warm(tool: ToolEntry): void {
+    // Where its program cannot be used, its calls say so.
+    void this.#surroundingsOf(tool, tool.isolate).then(
+      (of) => this.#caches.want(of),
+      () => undefined,
+    );
+  }
+
+  installationKeyOf(tool: ToolEntry): string | undefined {
+    return this.#options.installationOf?.(tool)?.key;
+  }
+
+  async interpreterOf(tool: ToolEntry): Promise<Interpreter> {
+    return (await this.#parts.programs.of(tool)).describe();
   }
 
   async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
-    return publicRefusal(await this.#moduleProblem(tool));
+    return (
+      (await refuseInterpreter(this.#parts.programs, tool)) ??
+      publicRefusal(await this.#moduleProblem(tool))
+    );
   }
 
   async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
@@ -182,8 +224,7 @@ class NodeRunner implements ToolRunner {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#caches[Symbol.asyncDispose]();
-    await this.#isolatedCaches[Symbol.asyncDispose]();
-    await this.#shared.disposeAsync();
+    await this.#shared[Symbol.asyncDispose]();
   }
 
   /**
@@ -192,26 +233,25 @@ class NodeRunner implements ToolRunner {
    * was compiled until then.
    */
   async #runAhead(
-    module: string,
-    isolated: boolean,
+    of: Surroundings,
     take: (left: WorkDir) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
-    await using tools = await this.#share(module, isolated);
+    await using visible = await this.#share(of);
     const output = join(workDirInside, workDirNames.output);
     await using sandbox = await this.#options.backend.acquire(
       {
         profile: aheadProfile,
         memoryBound: "resident",
-        mounts: [...this.#mounts, ...tools.mounts],
+        mounts: visible.mounts,
         devices: [],
-        environment: this.#environment({ env: [] }, { [cacheVariable]: output }),
+        environment: this.#environment({ env: [] }, of, { [cacheVariable]: output }),
       },
       over,
     );
-    const file = join(insidePaths.nodeTools, module);
-    const argv = [...lowPriority, ...this.#argv(aheadProfile, "--warm", file, output)];
+    const file = join(insidePaths.nodeTools, of.module);
+    const argv = [...lowPriority, ...argvOf(of.program, aheadProfile, "--warm", file, output)];
     const execution = await sandbox.start({ argv });
     const stop = (): void => void execution.stop(0).catch(() => undefined);
     over.addEventListener("abort", stop, { once: true });
@@ -222,32 +262,62 @@ class NodeRunner implements ToolRunner {
     await take(sandbox.workDir);
   }
 
-  #newCaches(isolated: boolean): CompileCaches {
-    return new CompileCaches({
-      ...this.#options,
-      // Those of one manifest never displace each other.
-      maxModules: maxTools,
-      run: (module, take, signal) => this.#runAhead(module, isolated, take, signal),
-    });
+  async #surroundingsOf(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
+    const program = await this.#parts.programs.of(tool);
+    const installation = this.#options.installationOf?.(tool);
+    const variant = [isolated, program.program, installation?.key].join("\0");
+    return { module: tool.module, variant, program, isolated, installation };
   }
 
-  #cachesOf(isolated: boolean): CompileCaches {
-    return isolated ? this.#isolatedCaches : this.#caches;
-  }
-
-  async #share(module: string, isolated: boolean): Promise<SharedTools> {
+  /** All that a call mounts, but for compiled code. */
+  async #share({ module, program, isolated, installation }: Surroundings): Promise<SharedTools> {
     const { backend, toolsDir } = this.#options;
+    await using held = new AsyncDisposableStack();
     const only = isolated ? await nodeModuleFiles(toolsDir, module) : undefined;
-    return shareTools(backend, { toolsDir, target: insidePaths.nodeTools, only });
+    const tools = await shareTools(backend, { toolsDir, target: insidePaths.nodeTools, only });
+    held.use(tools);
+    const packages = installation && held.use(await this.#parts.installations.share(installation));
+    const packageMounts =
+      packages === undefined
+        ? []
+        : [
+            { source: join(packages.source, modulesName), target: insidePaths.nodePackages },
+            ...(isolated ? [] : await this.#hideOthers()),
+          ];
+    const owned = held.move();
+    return {
+      mounts: [...program.mounts, ...this.#mounts, ...tools.mounts, ...packageMounts],
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
   }
 
-  #environment(tool: Pick<ToolEntry, "env">, own: Readonly<Record<string, string>>) {
-    return toolEnvironment(tool, dirname(this.#program), own, this.#options.workerEnvironment);
+  /** Nothing in place of the packages beside the tools, which Node would prefer. */
+  async #hideOthers(): Promise<readonly ReadOnlyMount[]> {
+    const stats = await lstat(join(this.#options.toolsDir, modulesName)).catch(() => undefined);
+    const target = join(insidePaths.nodeTools, modulesName);
+    return stats?.isDirectory() === true ? [{ source: this.#parts.emptyDir, target }] : [];
   }
 
-  #argv(profile: Profile, ...rest: readonly string[]): readonly string[] {
-    return [this.#program, ...flags(profile), join(insidePaths.runner, "main.js"), ...rest];
+  #environment(
+    tool: Pick<ToolEntry, "env">,
+    { program, installation }: Surroundings,
+    own: Readonly<Record<string, string>>,
+  ) {
+    const { nodePackages } = insidePaths;
+    const directories = [dirname(program.executable)];
+    if (installation !== undefined) directories.push(join(nodePackages, ".bin"));
+    const variables = installation && { [packagesVariable]: nodePackages };
+    const { workerEnvironment } = this.#options;
+    return toolEnvironment(tool, directories, { ...own, ...variables }, workerEnvironment);
   }
+}
+
+function argvOf(
+  { executable }: NodeProgram,
+  profile: Profile,
+  ...rest: readonly string[]
+): readonly string[] {
+  return [executable, ...flags(profile), join(insidePaths.runner, "main.js"), ...rest];
 }
 
 function flags({ limits }: Profile): readonly string[] {

@@ -1,52 +1,42 @@
 /**
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { execFile } from "node:child_process";
-import { dirname, join, sep } from "node:path";
-import { promisify } from "node:util";
-import { satisfies, valid } from "@renovatebot/pep440";
-import { z } from "zod";
+import { chmod, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
-import { type ReadOnlyMount, type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
+import { type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
 import { insidePaths } from "./inside-paths.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import {
-  type PreparedPython,
-  type PythonHostOptions,
-  preparePython,
-  questionTimeoutMs,
-} from "./python-host.ts";
-import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { SharedInstallations } from "./installations.ts";
+import { Interpreters, refuseInterpreter } from "./interpreters.ts";
+import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python-host.ts";
+import { PythonInterpreter } from "./python-interpreter.ts";
+import type {
+  CodeSource,
+  InstallationOf,
+  Interpreter,
+  PreparedTool,
+  ToolRunner,
+} from "./runner.ts";
+import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
-
-const run = promisify(execFile);
 
 /** Options of the Python runner. */
 export interface PythonRunnerOptions extends PythonHostOptions {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
+  /** Others that tools may name, by name (`SANDBOX_PYTHONS`). */
+  readonly named?: ReadonlyMap<string, string>;
+  /** Packages of tools; without it no tool has any of its own. */
+  readonly installationOf?: InstallationOf;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was started before. */
   readonly prepared?: Promise<PreparedPython> | undefined;
 }
-
-/** Looks a package up without importing it. */
-const aboutPackage = `
-import importlib.metadata, importlib.util, json, sys
-name = sys.argv[1]
-try:
-    version = importlib.metadata.version(name)
-except importlib.metadata.PackageNotFoundError:
-    version = None
-module = name.replace("-", "_")
-# For a name with dots, find_spec would import what stands before the last one.
-found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
-print(json.dumps({"found": found, "version": version}))`;
 
 /** For Python programs that a tool starts; the runner itself is isolated from them. */
 const pythonVariables = {
@@ -54,103 +44,125 @@ const pythonVariables = {
   PYTHONDONTWRITEBYTECODE: "1",
 };
 
-const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
+/**
+ * The same where the tool has packages of its own. A program of theirs names the interpreter that
+ * installed it: this finds them as packages of its user, behind the standard library.
+ */
+const variablesWithPackages = {
+  ...pythonVariables,
+  PYTHONUSERBASE: insidePaths.pythonEnvironment,
+  [packagesVariable]: installedPackages,
+};
 
 /** Opens the runner, prepared or not. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
-  const { facts, compiledDir } = await (options.prepared ?? preparePython(options));
-  await using shared = new AsyncDisposableStack();
-  const interpreterMounts: ReadOnlyMount[] = [];
-  for (const target of outermost(facts.directories.filter((path) => !isSystemPath(path)))) {
-    // Shared once: an interpreter does not change under a running worker, and has tens of thousands
-    // of files.
-    const { source } = shared.use(await options.backend.share(target));
-    interpreterMounts.push({ source, target });
-  }
-  const mounts = [...interpreterMounts, { source: compiledDir, target: insidePaths.runner }];
-  return new PythonRunner(options, facts, mounts, shared.move());
+  const { prepared: _, ...others } = options;
+  let count = 0;
+  const open = async (pythonBin: string): Promise<PythonInterpreter> => {
+    const scratchDir = join(options.scratchDir, `python-${++count}`);
+    await mkdir(scratchDir);
+    await chmod(scratchDir, 0o711);
+    return PythonInterpreter.open({ ...others, pythonBin, scratchDir });
+  };
+  const usual = await PythonInterpreter.open(options);
+  const { named } = options;
+  const interpreters = new Interpreters({ usual, variable: "SANDBOX_PYTHONS", named, open });
+  return new PythonRunner(options, usual, interpreters);
 }
 
 class PythonRunner implements ToolRunner {
   readonly runtime = "python";
   readonly description: string;
-  readonly sources: readonly CodeSource[];
   readonly #options: PythonRunnerOptions;
-  readonly #executable: string;
-  /**
-   * What every Python tool sees: the tool runner, and interpreter directories outside /usr (venv,
-   * pyenv, /opt).
-   */
-  readonly #mounts: readonly ReadOnlyMount[];
-  readonly #shared: AsyncDisposableStack;
+  readonly #interpreters: Interpreters<PythonInterpreter>;
+  readonly #installations: SharedInstallations;
 
   constructor(
     options: PythonRunnerOptions,
-    facts: PreparedPython["facts"],
-    mounts: readonly ReadOnlyMount[],
-    shared: AsyncDisposableStack,
+    usual: PythonInterpreter,
+    interpreters: Interpreters<PythonInterpreter>,
   ) {
+    const { version, executable } = usual.facts;
     this.#options = options;
-    this.#executable = facts.executable;
-    this.#mounts = mounts;
-    this.#shared = shared;
-    this.description = `Python ${facts.version} (${facts.executable})`;
-    const { installed, added } = facts;
-    this.sources = [
-      ...[options.toolsDir, ...added].map((path) => ({ path, depth: "tree" as const })),
-      ...[facts.executable, ...installed].map((path) => ({ path, depth: "listing" as const })),
-      ...hostFiles,
-    ];
+    this.#interpreters = interpreters;
+    this.#installations = new SharedInstallations(options.backend);
+    this.description = `Python ${version} (${executable})`;
+  }
+
+  get sources(): readonly CodeSource[] {
+    const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
+    return [tools, ...this.#interpreters.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     const { backend, toolsDir, workerEnvironment } = this.#options;
-    const tools = await shareTools(backend, {
-      toolsDir,
-      target: insidePaths.pythonTools,
-      only: isIsolated(tool, profile) ? await pythonModuleFiles(toolsDir, tool.module) : undefined,
-    });
+    await using held = new AsyncDisposableStack();
+    const installation = this.#options.installationOf?.(tool);
+    const interpreter = await this.#interpreters.of(tool);
+    const { executable, mounts } =
+      installation === undefined ? interpreter.plain : await interpreter.isolated();
+    const tools = held.use(
+      await shareTools(backend, {
+        toolsDir,
+        target: insidePaths.pythonTools,
+        only: isIsolated(tool, profile)
+          ? await pythonModuleFiles(toolsDir, tool.module)
+          : undefined,
+      }),
+    );
+    const packages = installation && held.use(await this.#installations.share(installation));
+    const owned = held.move();
     // -I: nothing from the environment or the user's home decides what is imported; installed
     // packages stay.
-    const runner = [
-      this.#executable,
-      "-I",
-      "-B",
-      join(insidePaths.runner, "tool_runner", "__main__.py"),
-    ];
+    const runner = [executable, "-I", "-B", join(insidePaths.runner, "tool_runner", "__main__.py")];
     const argsFile = join(workDirInside, workDirNames.args);
+    const ahead = [tool.module, insidePaths.pythonTools, argsFile];
     return {
-      mounts: [...this.#mounts, ...tools.mounts],
+      mounts: [
+        ...mounts,
+        ...tools.mounts,
+        ...(packages ? [{ source: packages.source, target: insidePaths.installation }] : []),
+      ],
       environment: toolEnvironment(
         tool,
-        dirname(this.#executable),
-        pythonVariables,
+        [dirname(executable), ...(packages ? [join(installedPackages, "bin")] : [])],
+        packages ? variablesWithPackages : pythonVariables,
         workerEnvironment,
       ),
       memoryBound: "address-space",
       toolsPath: insidePaths.pythonTools,
       launch: { argv: [...runner, argsFile] },
-      park: { argv: [...runner, "--park", tool.module, insidePaths.pythonTools, argsFile] },
-      template: { argv: [...runner, "--template", tool.module, insidePaths.pythonTools, argsFile] },
-      [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose](),
+      park: { argv: [...runner, "--park", ...ahead] },
+      template: { argv: [...runner, "--template", ...ahead] },
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#shared.disposeAsync();
+  installationKeyOf(tool: ToolEntry): string | undefined {
+    return this.#options.installationOf?.(tool)?.key;
   }
 
-  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
-    const covered = this.#covered(tool);
+  async interpreterOf(tool: ToolEntry): Promise<Interpreter> {
+    return (await this.#interpreters.of(tool)).described;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#installations[Symbol.asyncDispose]();
+    await this.#interpreters[Symbol.asyncDispose]();
+  }
+
+  async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
+    const refusal = await refuseInterpreter(this.#interpreters, tool);
+    if (refusal !== undefined) return refusal;
+    const interpreter = await this.#interpreters.of(tool);
+    const covered = coveredBy(tool, interpreter);
     if (covered !== undefined) {
       return {
         reason: covered,
         publicReason: "one of its mounts overlaps the Python interpreter",
       };
     }
-    return publicRefusal(
-      (await this.#moduleProblem(tool)) ?? (await this.#packageProblem(tool, signal)),
-    );
+    return publicRefusal(await this.#moduleProblem(tool));
   }
 
   /** The name of a file reads like the module `py` of a package. */
@@ -164,45 +176,14 @@ class PythonRunner implements ToolRunner {
       ? `module "${module}" is the name of a file; the module in it is called "${name}"`
       : undefined;
   }
-
-  async #packageProblem(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
-    if (tool.package === undefined) return undefined;
-    const { name, version } = tool.package;
-    const { stdout } = await run(this.#executable, ["-I", "-c", aboutPackage, name], {
-      env: {},
-      timeout: questionTimeoutMs,
-      signal,
-    });
-    const facts = packageFacts.parse(JSON.parse(stdout));
-    if (!facts.found) return `package "${name}" is not installed`;
-    if (version === undefined || facts.version === null) return undefined;
-    // A pre-release that is installed counts (PEP 440, "Handling of pre-releases").
-    const fits =
-      valid(facts.version) !== null && satisfies(facts.version, version, { prereleases: true });
-    if (fits) return undefined;
-    return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
-  }
-
-  /** A mount that would take the interpreter's place, or one that finds no room in it. */
-  #covered({ mounts }: ToolEntry): string | undefined {
-    for (const { target } of mounts) {
-      const own = this.#mounts.find(
-        (mount) =>
-          mount.target === target || isBelow(mount.target, target) || isBelow(target, mount.target),
-      );
-      if (own !== undefined)
-        return `mount at ${target} overlaps ${own.target}, which the Python interpreter needs`;
-    }
-    return undefined;
-  }
 }
 
-/** The paths that lie in no other of them. */
-function outermost(paths: readonly string[]): readonly string[] {
-  const unique = [...new Set(paths)];
-  return unique.filter((path) => !unique.some((other) => other !== path && isBelow(path, other)));
-}
-
-function isBelow(path: string, directory: string): boolean {
-  return path.startsWith(directory + sep);
+/** A mount that would take the interpreter's place, or one that finds no room in it. */
+function coveredBy({ mounts }: ToolEntry, interpreter: PythonInterpreter): string | undefined {
+  for (const { target } of mounts) {
+    const own = interpreter.directoryAt(target);
+    if (own !== undefined)
+      return `mount at ${target} overlaps ${own}, which the Python interpreter needs`;
+  }
+  return undefined;
 }

@@ -33,6 +33,8 @@ export interface PreparedTool extends AsyncDisposable {
    * way to.
    */
   readonly template?: Launch;
+  /** Mounts that `launch` needs besides to describe the tool. */
+  readonly describing?: readonly ReadOnlyMount[];
   readonly memoryBound: MemoryBound;
   /** Directory inside that the tool's module is loaded from. */
   readonly toolsPath: string;
@@ -51,6 +53,33 @@ export interface StagedArtifact {
   readonly version: number;
 }
 
+/**
+ * Packages that are installed for a tool alone. Python: `DIR/packages`, as `pip install --target`
+ * leaves it. Node: `DIR/node_modules`.
+ */
+export interface Installation {
+  /** Directory on the host. */
+  readonly dir: string;
+  /** Another content has another key. */
+  readonly key: string;
+}
+
+/** The packages of a tool, or undefined for a tool that sees those of its interpreter. */
+export type InstallationOf = (tool: ToolEntry) => Installation | undefined;
+
+/** The interpreter of a tool, for what installs packages for it. */
+export interface Interpreter {
+  /** Its program on the host. With a virtual environment, that of the environment's base. */
+  readonly executable: string;
+  /** What has to be mounted for it where only /usr is there, each at its own path. */
+  readonly mounts: readonly ReadOnlyMount[];
+  /**
+   * Implementation, version, binary interface and platform: what is installed for one interpreter
+   * works with those of the same identity.
+   */
+  readonly identity: string;
+}
+
 /** A place on the host that tools are loaded from. */
 export interface CodeSource {
   readonly path: string;
@@ -61,7 +90,10 @@ export interface CodeSource {
 /** A tool language, shared by all its tools. Its owner disposes it after the last call. */
 export interface ToolRunner extends AsyncDisposable {
   readonly runtime: ToolEntry["runtime"];
-  /** Everything that its tools may load: their own modules and what is installed for them. */
+  /**
+   * Everything that its tools may load: their own modules, the interpreters in use and what is
+   * installed with these. Grows with the interpreters.
+   */
   readonly sources: readonly CodeSource[];
   /** One line for the operator: interpreter and version. */
   readonly description: string;
@@ -69,6 +101,13 @@ export interface ToolRunner extends AsyncDisposable {
   prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
+  /**
+   * Key of the tool's installation; undefined without one. Idle sandboxes with another are
+   * outdated.
+   */
+  installationKeyOf(tool: ToolEntry): string | undefined;
+  /** The interpreter of a tool. Throws SandboxError when it cannot be used. */
+  interpreterOf(tool: ToolEntry): Promise<Interpreter>;
   /**
    * Makes later calls of a served tool quicker, in the background, where the language has a way to.
    */

@@ -14,26 +14,33 @@ export const hostFiles: readonly CodeSource[] = [
   ...["/etc/localtime", "/etc/ld.so.cache"],
 ].map((path) => ({ path, depth: "listing" }));
 
+/**
+ * Names the directory of a tool's own packages, for backends that mount nothing where a language
+ * looks for them.
+ */
+export const packagesVariable = "TOOL_PACKAGES_DIR";
+
 /** Where programs are looked for inside. */
 const basePath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
  * The whole environment of a call of `tool`.
  *
- * @param programDirectory directory inside of the language's interpreter, which comes first where
- *   it is not the system's
+ * @param programDirectories directories inside of the language's interpreter and of the tool's
+ *   packages, which come first where they are not the system's
  * @param own variables of the language
  * @param workerEnvironment the worker's variables, of which the tool gets those that its manifest
  *   entry names
  */
 export function toolEnvironment(
   tool: Pick<ToolEntry, "env">,
-  programDirectory: string,
+  programDirectories: readonly string[],
   own: Readonly<Record<string, string>>,
   workerEnvironment: Readonly<Record<string, string | undefined>>,
 ): ReadonlyMap<string, string> {
+  const ahead = programDirectories.filter((directory) => !isSystemPath(directory));
   const environment = new Map([
-    ["PATH", isSystemPath(programDirectory) ? basePath : `${programDirectory}:${basePath}`],
+    ["PATH", [...ahead, basePath].join(":")],
     ["HOME", "/tmp"],
     ["TMPDIR", "/tmp"],
     ["LANG", "C.UTF-8"],

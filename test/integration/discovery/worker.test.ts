@@ -21,6 +21,7 @@ const tools = {
     function: "read",
     artifact_params: { text: {}, texts: { is_list: true } },
   },
+  derived: { module: "derived", function: "forecast" },
   strict: { function: "well", output_schema: { required: ["missing"] } },
 };
 const reading = `
@@ -29,12 +30,26 @@ def read(ctx, text=None, texts=()):
     return {"read": [ctx.load_artifact_text(name) for name in names]}
 `;
 
+const derived = `
+def forecast(city: str, days: int = 3):
+    """Forecast for a city.
+
+    Args:
+        city: Name of the city.
+    """
+    return {"city": city, "days": days}
+`;
+
 let rig: Rig;
 let session: BrokerSession;
 const heard: HeardMessage[] = [];
 
 beforeAll(async () => {
-  rig = await startRig({ tools, files: { "reading.py": reading } });
+  rig = await startRig({
+    tools,
+    files: { "reading.py": reading, "derived.py": derived },
+    environment: { TOOLS_DESCRIBED_BY: "code" },
+  });
   const broker = await openDevBroker(rig.broker, { namespace, name: "agent" });
   session = await broker.connect([], AbortSignal.timeout(patience.timeout));
   const base = discoveryTopic(namespace, "init", "").replace("/init/", "");
@@ -115,6 +130,29 @@ describe("a worker", () => {
       params: { tool_name: "echo" },
     });
     expect(jsonOf(on("init", "echo_2")[0])).not.toHaveProperty("id");
+  });
+});
+
+describe("a tool that the manifest does not describe", () => {
+  test("is described by its code, which its calls are checked against", async () => {
+    expect(await ask("init_request", "derived", request("init_request"))).toMatchObject({
+      result: {
+        description: "Forecast for a city.",
+        parameters: {
+          properties: {
+            city: { type: "string", description: "Name of the city." },
+            days: { type: "integer", default: 3 },
+          },
+          required: ["city"],
+        },
+      },
+    });
+    expect(await rig.call("derived", { city: "Ulm", days: "two" })).toMatchObject({
+      message: 'Invalid request: params.args.days: expected a whole number, found "two"',
+    });
+    expect(await rig.call("derived", { city: "Ulm" })).toMatchObject({
+      toolResult: { city: "Ulm", days: 3 },
+    });
   });
 });
 

@@ -72,7 +72,11 @@ export class MemoryTechnology {
     for (const [thing, other] of this.open) if (other.kind === kind) this.#ends.get(thing)?.();
   }
 
-  readonly runner: Pick<ToolRunner, "prepare"> = {
+  /** Key of the packages of every tool. */
+  installation: string | undefined;
+
+  readonly runner: Pick<ToolRunner, "prepare" | "installationKeyOf"> = {
+    installationKeyOf: () => this.installation,
     prepare: async () => {
       const tool = {};
       const environment = new Map<string, string>();

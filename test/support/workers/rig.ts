@@ -43,6 +43,9 @@ export interface RigTool {
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
+  readonly requirements?: readonly string[];
+  readonly requirements_file?: string;
+  readonly lockfile?: string;
   readonly description?: string;
   readonly instructions?: string;
   readonly parameters?: object;
@@ -133,7 +136,12 @@ export function workerEnvironment(
     CONNECT_RETRY_DELAY_MS: "200",
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: toolsDir,
+    // Each tool would take a sandbox at the start.
+    TOOLS_DESCRIBED_BY: "manifest",
     SANDBOX_WORK_DIR: join(base, "work"),
+    PACKAGE_DIR: join(base, "environments"),
+    // No test asks a registry unless it says so.
+    PACKAGE_POLICY: "check",
     SANDBOX_MIN_FREE_DISK_MB: "1",
     ARTIFACT_SERVICE_TYPE: "filesystem",
     ARTIFACT_BASE_PATH: join(base, "artifacts"),

@@ -26,6 +26,7 @@ const derived: ToolDescription = {
 const { signal } = new AbortController();
 const log = createLogger("silent", 1);
 const named = tool("named");
+const converted = tool("named", { argumentRules: { validate: true, coerce: true } });
 
 let clock: HandClock;
 let tools: DescribedTools;
@@ -95,11 +96,21 @@ describe("a description", () => {
     expect(asked).toHaveLength(3);
   });
 
+  test("is asked once for changes that come faster than answers", async () => {
+    const made = Promise.withResolvers<ToolDescription>();
+    answer = () => made.promise;
+    tools.follow([named, tool("second"), tool("third")]);
+    for (const _ of [1, 2, 3]) tools.codeChanged("python");
+    made.resolve(derived);
+    await vi.waitFor(() => expect(tools.settled).toHaveLength(3), patience);
+    expect(asked.filter(([name]) => name === "third")).toHaveLength(1);
+  });
+
   test("that failed is tried again after a minute, then two", async () => {
     answer = () => Promise.reject(new InvocationError("IMPORT_ERROR", "no module"));
     await followed(named);
     expect(heard).toMatchObject([{ failure: { code: "IMPORT_ERROR" } }]);
-    expect(await tools.forCall(named, signal)).toBeUndefined();
+    expect(await tools.forCall(named, signal)).toMatchObject({ parameters: undefined });
     const tries = async (ms: number, total: number): Promise<void> => {
       clock.advance(ms);
       tools.retry();
@@ -113,14 +124,21 @@ describe("a description", () => {
 });
 
 describe("a call", () => {
-  test("waits for a description that is being made, and runs without it after a while", async () => {
+  test("does not wait for the code, and has the manifest's parts meanwhile", async () => {
+    answer = () => new Promise(() => {});
+    const described = { parameters: { type: "object" } };
+    expect(await tools.forCall(tool("x", { described }), signal)).toMatchObject(described);
+    expect(asked).toHaveLength(1);
+  });
+
+  test("whose arguments are to be converted waits, and runs without it after a while", async () => {
     const made = Promise.withResolvers<ToolDescription>();
     answer = () => made.promise;
-    const waiting = tools.forCall(named, signal);
+    const waiting = tools.forCall(converted, signal);
     await vi.waitFor(() => expect(clock.slept).toContain(callPatienceMs), patience);
     clock.advance(callPatienceMs);
-    expect(await waiting).toBeUndefined();
-    const later = tools.forCall(named, signal);
+    expect(await waiting).toMatchObject({ parameters: undefined });
+    const later = tools.forCall(converted, signal);
     made.resolve(derived);
     expect(await later).toMatchObject({ description: "by code" });
   });
@@ -128,7 +146,7 @@ describe("a call", () => {
   test("ends its wait when it is over", async () => {
     answer = () => new Promise(() => {});
     const over = new AbortController();
-    const waiting = tools.forCall(named, over.signal);
+    const waiting = tools.forCall(converted, over.signal);
     over.abort(new Error("over"));
     await expect(waiting).rejects.toThrow("over");
   });

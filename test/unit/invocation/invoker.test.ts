@@ -2,6 +2,7 @@
  * What the invoker answers before anything is opened for a call.
  */
 import { describe, expect, test, vi } from "vitest";
+import { describedByManifest } from "../../../worker/discovery/given.ts";
 import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
 import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import {
@@ -55,7 +56,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     times: { defaultSeconds: 60, maxSeconds: Infinity },
     disk: new FreeDisk("/", systemClock),
     minFreeDiskBytes: 0,
-    described: () => Promise.resolve(undefined),
+    described: (entry) => Promise.resolve(describedByManifest(entry)),
     checker: { check: unused },
     clock: systemClock,
     ...changes,
@@ -284,5 +285,59 @@ describe("a call that is given up", () => {
       kind: "error",
       error: { code: "INTERNAL_ERROR" },
     });
+  });
+});
+
+describe("a call that its caller cancels", () => {
+  const cancelled = { kind: "cancelled", reason: "caller", started: false };
+  const newCancel = () => {
+    const { context, giveUp } = newCall();
+    const cancel = new AbortController();
+    const abort = (): void => cancel.abort(new Error("cancelled"));
+    return { context: { ...context, cancelSignal: cancel.signal }, giveUp, abort };
+  };
+
+  test("while it waits for a slot leaves the line", async () => {
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
+    using _taken = await slots.acquire(new AbortController().signal);
+    const { context, abort } = newCancel();
+    const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, context);
+    await vi.waitFor(() => expect(slots.waiting).toBe(1), patience);
+    abort();
+    expect(await outcome).toMatchObject(cancelled);
+    expect(slots.waiting).toBe(0);
+  });
+
+  test("stays cancelled by it, whatever breaks because of that or of a shutdown after it", async () => {
+    const { context, abort, giveUp } = newCancel();
+    const scopeOf = (): never => {
+      abort();
+      giveUp.all();
+      giveUp.waiting();
+      throw new Error("the connection was closed");
+    };
+    expect(await newInvoker({ scopeOf }).invoke(invocation, context)).toMatchObject(cancelled);
+  });
+
+  test("names the outputs that remain", async () => {
+    const { context, abort } = newCancel();
+    const remainingArtifacts = [{ filename: "a", version: 1 }];
+    const scopeOf = (): never => {
+      abort();
+      const { reason: cause } = context.cancelSignal;
+      throw new InvocationError("ARTIFACT_ERROR", "stopped", { cause, remainingArtifacts });
+    };
+    const outcome = await newInvoker({ scopeOf }).invoke(invocation, context);
+    expect(outcome).toMatchObject({ ...cancelled, remainingArtifacts });
+  });
+
+  test("is answered with what was wrong with it before", async () => {
+    const { context, abort } = newCancel();
+    const scopeOf = (): never => {
+      abort();
+      throw new InvocationError("ARTIFACT_ERROR", "there is no such artifact");
+    };
+    const outcome = await newInvoker({ scopeOf }).invoke(invocation, context);
+    expect(outcome).toMatchObject({ kind: "error", error: { code: "ARTIFACT_ERROR" } });
   });
 });

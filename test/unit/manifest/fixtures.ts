@@ -1,7 +1,7 @@
 /**
  * Manifests for tests.
  */
-import type { Manifest, ToolEntry } from "../../../worker/manifest/manifest.ts";
+import type { Manifest, PackageSet, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { type ParsedManifest, parseManifest } from "../../../worker/manifest/parse.ts";
 
 export const profileNames = ["restrictive", "standard", "permissive"];
@@ -24,7 +24,8 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     runtime: "python",
     module: "tools",
     callable: { kind: "function", name: "run" },
-    package: undefined,
+    packages: undefined,
+    interpreter: undefined,
     description: undefined,
     described: {},
     argumentRules: { validate: true, coerce: false },
@@ -51,4 +52,9 @@ export function manifest(...tools: readonly ToolEntry[]): Manifest {
     tools: new Map(tools.map((entry) => [entry.name, entry])),
     unavailable: new Map(),
   };
+}
+
+/** The packages of a tool that requires these, in normal form. */
+export function packages(...requirements: readonly string[]): PackageSet {
+  return { requirements, requirementsFile: undefined, lockfile: undefined, runsScripts: false };
 }

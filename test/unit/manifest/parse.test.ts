@@ -18,7 +18,7 @@ import { maxTools } from "../../../worker/manifest/schema.ts";
 import { defaultWarm, maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
-import { parse, profileNames, textOf, tool } from "./fixtures.ts";
+import { packages, parse, profileNames, textOf, tool } from "./fixtures.ts";
 
 /** Section 6 of the design document. */
 const designManifest = `version: 1
@@ -90,7 +90,7 @@ describe("a good manifest", () => {
           module: "sam_tool_data_processor",
           callable: { kind: "function", name: "process_data" },
           description: "Process data files",
-          package: { name: "sam-tool-data-processor", version: ">=1.0,<2.0" },
+          packages: packages("sam-tool-data-processor>=1.0,<2.0"),
           timeoutSeconds: 600,
           profile: "permissive",
         }),
@@ -177,10 +177,7 @@ tools:
   test("hands a version constraint on as one word", () => {
     const text = `version: 1
 tools: {a: {module: m, function: f, package: p, version: " >= 1.0 ,\\t< 2 "}}`;
-    expect(parse(text).manifest.tools.get("a")?.package).toEqual({
-      name: "p",
-      version: ">=1.0,<2",
-    });
+    expect(parse(text).manifest.tools.get("a")?.packages).toEqual(packages("p>=1.0,<2"));
   });
 
   test("names each environment variable once", () => {
@@ -253,7 +250,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -290,6 +287,8 @@ const aModule = 'a Python import path such as "package.module"';
 const aFunction = "the name of a Python function (letters, digits and _)";
 const aPackage =
   "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL";
+const aPython =
+  'a version in quotes, such as "3.12", a name of the worker\'s interpreters, or the absolute path of one';
 const aConstraint = 'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"';
 const aWarm = 'a map of "min" and "max"';
 const aCount = "a whole number from 0 to 64";
@@ -400,6 +399,12 @@ describe("a Node tool", () => {
     },
   );
 
+  test.each(["24", "24.1.0", "nightly", "/opt/node25/bin/node"])("may name its Node %s", (node) => {
+    expect(parsed(`module: a.ts, function: f, node: "${node}"`)()).toMatchObject({
+      interpreter: node,
+    });
+  });
+
   test.each(["tool", "/abs.ts", "../up.ts", "a/../b.ts", "a//b.ts", "./tool.ts", "a/.ts", "x.cjs"])(
     "is not in %j",
     (module) => {
@@ -411,8 +416,8 @@ describe("a Node tool", () => {
 
   test.each([
     ["class_name: C", "class_name"],
-    ["package: left-pad", "package"],
-    ['version: ">=1"', "version"],
+    ['python: "3.12"', "python"],
+    ["requirements_file: a.txt", "requirements_file"],
   ])("has no %s", (field, name) => {
     expect(parsed(`module: a.ts, function: f, ${field}`)).toThrow(
       `${name}: allowed only with runtime python`,
@@ -514,6 +519,11 @@ describe("a wrong field is refused with what is accepted and what was found:", (
       '6:17: tool "x": warm.min: expected at most max, which is 4, found 5',
     ],
     ["warm: {most: 4}", '6:12: tool "x": warm.most: unknown key; the keys are min, max'],
+    ["python: 3.10", `6:13: tool "x": python: expected ${aPython}, found 3.1`],
+    ['python: ""', `6:13: tool "x": python: expected ${aPython}, found ""`],
+    ["python: -c", `6:13: tool "x": python: expected ${aPython}, found "-c"`],
+    ["python: bin/python3", `6:13: tool "x": python: expected ${aPython}, found "bin/python3"`],
+    ['node: "24"', '6:11: tool "x": node: allowed only with runtime node'],
     ["package: -r", `6:14: tool "x": package: expected ${aPackage}, found "-r"`],
     ["package: p[extra]", `6:14: tool "x": package: expected ${aPackage}, found "p[extra]"`],
     ["package: p>=1", `6:14: tool "x": package: expected ${aPackage}, found "p>=1"`],

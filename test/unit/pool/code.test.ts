@@ -25,6 +25,25 @@ async function waiting(profile?: "pool") {
   return { ...scene, change };
 }
 
+describe("when other packages are installed for a tool", () => {
+  test("no call finds those before, and what waits is made anew when the pools are told", async () => {
+    const scene = await waiting();
+    await using _ = scene.starts;
+    scene.technology.installation = "other";
+    scene.technology.code = "second";
+    expect(await scene.call(entry)).toEqual({ startMode: "cold", code: "second" });
+    scene.technology.installation = "another";
+    scene.technology.code = "third";
+    scene.starts.follow([tool("a", { warm })]);
+    expect(scene.starts.stats).toMatchObject([{ idle: 0, hasTemplate: false }]);
+    await scene.pass(1_000);
+    expect(await scene.call(entry)).toEqual({ startMode: "template", code: "third" });
+    const reason = "packages of the tool changed";
+    expect(scene.lines.filter((line) => line["reason"] === reason)).toHaveLength(1);
+    expect(scene.technology.violations).toEqual([]);
+  });
+});
+
 describe("when the code has changed", () => {
   test.for(["pool", undefined] as const)(
     "no call runs the code before, with %s",

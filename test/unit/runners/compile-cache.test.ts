@@ -18,6 +18,7 @@ import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   CompileCaches,
+  type Compilation,
   type CompileCacheOptions,
   retryAfterMs,
 } from "../../../worker/runners/compile-cache.ts";
@@ -37,6 +38,8 @@ async function temporaryDirectory(): Promise<string> {
 /** What a run of a module leaves in `output/`. */
 type Leave = (output: string) => Promise<void>;
 
+const compiled = (module: string): Compilation => ({ module, variant: "" });
+
 const leaves =
   (files: Readonly<Record<string, string>>): Leave =>
   async (output) => {
@@ -46,7 +49,7 @@ const leaves =
   };
 
 /** Caches of `a.js` and `b.js`, with the runs that were made. */
-async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {}) {
+async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions<Compilation>> = {}) {
   const toolsDir = await temporaryDirectory();
   const scratchDir = await temporaryDirectory();
   const clock = { ms: 0, monotonicMs: () => clock.ms };
@@ -66,7 +69,7 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {
     clock,
     newId,
     log: createLogger("debug", log),
-    run: async (module, take) => {
+    run: async ({ module }, take) => {
       runs.push(module);
       await using workDir = await newWorkDir();
       await leave(join(workDir.path, "output"));
@@ -77,7 +80,7 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions> = {
   onTestFinished(() => caches[Symbol.asyncDispose]());
   /** What the next call of a module gets, without making use of it. */
   const find = async (module: string): Promise<string | undefined> => {
-    await using lease = await caches.lease(module);
+    await using lease = await caches.lease(compiled(module));
     return lease?.directory;
   };
   /** The cache of a module, once there is one. */
@@ -136,9 +139,9 @@ describe("a module's cache", () => {
   test("stays for the calls that mount it when a new one is made, and goes with the last of them", async () => {
     const { caches, toolsDir, scratchDir, made, ended } = await newCaches(leaves({ "1": "code" }));
     const former = await made("a.js");
-    const leases = [await caches.lease("a.js"), await caches.lease("a.js")];
+    const leases = [await caches.lease(compiled("a.js")), await caches.lease(compiled("a.js"))];
     await writeFile(join(toolsDir, "a.js"), "another one");
-    await caches.want("a.js");
+    await caches.want(compiled("a.js"));
     await ended("module.compiled", 2);
     const present = await made("a.js");
     expect(present).not.toBe(former);
@@ -179,9 +182,9 @@ describe("a module's cache", () => {
     const dueMs = [0, retryAfterMs, 2 * retryAfterMs];
     for (const [run, ms] of dueMs.entries()) {
       clock.ms = ms - 1;
-      await caches.want("a.js");
+      await caches.want(compiled("a.js"));
       clock.ms = ms;
-      await caches.want("a.js");
+      await caches.want(compiled("a.js"));
       await ended("could not be compiled ahead", run + 1);
     }
     expect(runs.slice(1)).toEqual(dueMs.slice(1));
@@ -194,7 +197,7 @@ describe("a module's cache", () => {
       if (isFull) throw new Error("no space left on device");
       await leaves({ "1": "code" })(output);
     });
-    await caches.want("a.js");
+    await caches.want(compiled("a.js"));
     await ended("could not be compiled ahead", 1);
     isFull = false;
     clock.ms += retryAfterMs;
@@ -248,13 +251,13 @@ describe("of what a run left", () => {
     ["a link for the directory", (output) => symlink("/etc", join(output, version))],
   ])("%s is no cache, and tried again only when the file changes", async (_what, leave) => {
     const { caches, clock, toolsDir, scratchDir, runs, find, ended } = await newCaches(leave);
-    await caches.want("a.js");
+    await caches.want(compiled("a.js"));
     await ended("could not be compiled ahead", 1);
     clock.ms = Number.MAX_SAFE_INTEGER;
     expect(await find("a.js")).toBeUndefined();
     expect(runs).toEqual(["a.js"]);
     await writeFile(join(toolsDir, "a.js"), "corrected");
-    await caches.want("a.js");
+    await caches.want(compiled("a.js"));
     await ended("could not be compiled ahead", 2);
     expect(runs).toEqual(["a.js", "a.js"]);
     expect(await readdir(scratchDir)).toEqual([]);
@@ -264,15 +267,15 @@ describe("of what a run left", () => {
 test("closing calls off the run under way, begins no other, and waits for it", async () => {
   const events: string[] = [];
   const { caches } = await newCaches(leaves({}), {
-    run: async (module, _take, signal) => {
+    run: async ({ module }, _take, signal) => {
       events.push(`begin ${module}`);
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       events.push(`end ${module}`);
     },
   });
-  await caches.want("a.js");
-  await caches.want("b.js");
+  await caches.want(compiled("a.js"));
+  await caches.want(compiled("b.js"));
   await caches[Symbol.asyncDispose]();
   expect(events).toEqual(["begin a.js", "end a.js"]);
-  expect(await caches.lease("b.js")).toBeUndefined();
+  expect(await caches.lease(compiled("b.js"))).toBeUndefined();
 });

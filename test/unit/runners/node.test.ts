@@ -29,6 +29,7 @@ import { patience } from "../../support/patience.ts";
 const never = new AbortController().signal;
 const profile = builtInProfiles.get("standard")!;
 const runnerDir = fileURLToPath(new URL("../../../tool-runner/node", import.meta.url));
+const parserDir = fileURLToPath(new URL("../../../node_modules/@babel/parser", import.meta.url));
 
 const tool = (changes: Partial<ToolEntry> = {}): ToolEntry =>
   anyTool("tool", { runtime: "node", module: "tool.js", ...changes });
@@ -100,7 +101,7 @@ describe("a Node program", () => {
     const nodeBin = await programThatIs("24.1.0", "/opt/node/bin/node");
     const { options, backend, toolsDir } = await newOptions({ nodeBin });
     const runner = await openNodeRunner(options);
-    expect(backend.inUse).toEqual(["/opt/node/bin/node", runnerDir]);
+    expect(backend.inUse).toEqual(["/opt/node/bin/node", runnerDir, parserDir]);
     await using prepared = await runner.prepare(tool(), profile);
     expect(prepared.mounts).toEqual([
       { source: "/shared/opt/node/bin/node", target: "/sandbox/interpreter/node" },
@@ -121,7 +122,7 @@ describe("a Node program", () => {
     const nodeBin = await programThatIs("26.0.0", "/usr/local/bin/node");
     const { options, backend } = await newOptions({ nodeBin });
     await using runner = await openNodeRunner(options);
-    expect(backend.inUse).toEqual([runnerDir]);
+    expect(backend.inUse).toEqual([runnerDir, parserDir]);
     await using prepared = await runner.prepare(tool(), profile);
     expect(prepared.launch.argv[0]).toBe("/usr/local/bin/node");
     expect(prepared.environment.get("PATH")).toBe("/usr/local/bin:/usr/bin:/bin");

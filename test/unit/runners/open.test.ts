@@ -37,6 +37,8 @@ describe("the languages of a worker", () => {
           description: runtime,
           sources: [],
           prepare: () => Promise.reject(new Error("nothing is prepared here")),
+          installationKeyOf: () => undefined,
+          interpreterOf: () => Promise.reject(new Error("no interpreter here")),
           refuse: async ({ module }) => publicRefusal(`${runtime} refuses ${module}`),
           [Symbol.asyncDispose]: async () => void events.push(`close ${runtime}`),
         } satisfies ToolRunner;

@@ -7,6 +7,10 @@ import os
 
 from . import ToolContext
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class IPCError(RuntimeError):
     """The runtime has nobody at the other end for what the tool asks."""
@@ -160,6 +164,15 @@ class ToolContextFacade:
     def time_left(self) -> "float | None":
         """As in ToolContext."""
         return self._context.time_left()
+
+    @property
+    def cancelled(self) -> bool:
+        """As in ToolContext."""
+        return self._context.cancelled
+
+    def on_cancel(self, callback: "Callable[[], object]") -> None:
+        """As in ToolContext."""
+        self._context.on_cancel(callback)
 
     def send_signal(self, signal_data: object, skip_buffer_flush: bool = False) -> bool:
         """False: this runtime carries no signals."""

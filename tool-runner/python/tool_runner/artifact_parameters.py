@@ -15,11 +15,16 @@ def artifacts_of(parameters: "list[Parameter]", call: Call, namespace: dict) -> 
     """
     artifacts = {}
     for parameter in parameters:
-        is_list = not _LISTS.isdisjoint(parameter.words)
-        is_optional = not _OPTIONAL.isdisjoint(parameter.words) or not parameter.required
+        is_list, is_optional = kind_of(parameter)
         make = class_in(parameter.annotation, _ARTIFACT) or namespace.get(_ARTIFACT)
         artifacts.update(artifacts_for(parameter.name, is_list, is_optional, make, call))
     return artifacts
+
+
+def kind_of(parameter: Parameter) -> "tuple[bool, bool]":
+    """Whether an annotated parameter takes a list of artifacts, and whether it can do without."""
+    is_list = not _LISTS.isdisjoint(parameter.words)
+    return is_list, not _OPTIONAL.isdisjoint(parameter.words) or not parameter.required
 
 
 def artifacts_for(name: str, is_list: bool, is_optional: bool, make: object, call: Call) -> dict:

@@ -13,7 +13,7 @@ _CONTEXT_NAMES = ("ctx", "context", "tool_context")
 _CONTEXT_MEMBERS = frozenset(
     "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
     "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "
-    "load_artifact_text partial_result raw_tool_context report_progress save_artifact save_artifact_text "
+    "load_artifact_text on_cancel partial_result raw_tool_context report_progress save_artifact save_artifact_text "
     "send_signal send_status session_id task_id time_left traceparent user_id user_profile "
     "volume_mounts".split()
 )
@@ -41,7 +41,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     if signature is None:
         return (), call.args
     parameters = signature.parameters
-    wanting_artifacts = [each for each in parameters if _ARTIFACT in each.words]
+    wanting_artifacts = artifact_parameters(signature)
     wanting_context = _context_parameters(signature, call.args, wanting_artifacts)
     injected = {parameter.name: _context_for(kind, context) for parameter, kind in wanting_context}
     tool_config = call.tool_config
@@ -69,6 +69,25 @@ def bind(function: object, call: Call, context: object) -> tuple:
         return [context], values
     by_position = [each for each in parameters if each.kind is POSITIONAL_ONLY]
     return [values.pop(each.name, each.default) for each in by_position], values
+
+
+def artifact_parameters(signature: Signature) -> "list[Parameter]":
+    """The parameters that get artifacts in place of filenames."""
+    return [each for each in signature.parameters if _ARTIFACT in each.words]
+
+
+def hidden_parameters(function: object, signature: Signature, module: object) -> "set[str]":
+    """Names of parameters that are none of a caller's: the context, the configuration, `self`."""
+    parameters = signature.parameters
+    wanting = _context_parameters(signature, {}, artifact_parameters(signature))
+    names = {each.name for each, _ in wanting} | {_CONFIG_NAME}
+    names.update(each.name for each in parameters if _kind_of(each, signature) is not None)
+    if parameters and parameters[0].name == _PROVIDER_NAME:
+        from .class_tools import provider_class
+
+        if provider_class(function, module) is not None:
+            names.add(_PROVIDER_NAME)
+    return names
 
 
 def _refuse_unknown(call: Call, signature: Signature, injected: dict) -> None:

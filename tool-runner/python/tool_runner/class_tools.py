@@ -14,14 +14,11 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
     """The method of a class tool, with its positional and keyword arguments. Raises Failure, and
     what the class raises.
     """
-    if not callable(getattr(tool, _METHOD, None)):
-        text = f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"'
-        raise Failure("TOOL_NOT_FOUND", text)
-    instance = tool(tool_config=_validated(tool, call.tool_config))
+    require_method(tool, call)
+    instance = tool(tool_config=validated(tool, call.tool_config))
     args = dict(call.args)
     make = getattr(sys.modules.get(tool.__module__), "Artifact", None)
-    for name, info in (getattr(instance, "artifact_params", None) or {}).items():
-        is_list, is_optional = (bool(getattr(info, each, False)) for each in ("is_list", "is_optional"))
+    for name, (is_list, is_optional) in artifact_kinds(instance).items():
         if is_list:
             args.setdefault(name, [])
         args.update(artifacts_for(name, is_list, is_optional, make, call))
@@ -33,20 +30,34 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
     return getattr(instance, _METHOD), (), {"args": args, "tool_context": None}
 
 
+def require_method(tool: type, call: Call) -> None:
+    """Raises Failure for a class that is no tool."""
+    if not callable(getattr(tool, _METHOD, None)):
+        text = f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"'
+        raise Failure("TOOL_NOT_FOUND", text)
+
+
+def artifact_kinds(instance: object) -> dict:
+    """The parameters of a class tool that are artifacts: whether each is a list, and optional."""
+    infos = getattr(instance, "artifact_params", None) or {}
+    members = ("is_list", "is_optional")
+    return {name: tuple(bool(getattr(info, each, False)) for each in members) for name, info in infos.items()}
+
+
 def provider_of(function: object, call: Call) -> tuple:
     """The configuration for a function, and an instance of the class that it is registered with,
     or None. Raises Failure for the configuration, and what the class raises.
     """
-    provider = _class_of(function, sys.modules[call.module])
+    provider = provider_class(function, sys.modules[call.module])
     if provider is None:
         return call.tool_config, None
-    tool_config = _validated(provider, call.tool_config)
+    tool_config = validated(provider, call.tool_config)
     instance = provider()
     instance._tool_config = tool_config
     return tool_config, instance
 
 
-def _class_of(function: object, module: object) -> "type | None":
+def provider_class(function: object, module: object) -> "type | None":
     """The class that has registered the function; the module's own goes before an imported one."""
     layers = [function]
     while hasattr(layers[-1], "__wrapped__"):
@@ -61,7 +72,7 @@ def _class_of(function: object, module: object) -> "type | None":
     return found[0] if found else None
 
 
-def _validated(tool: type, tool_config: dict) -> object:
+def validated(tool: type, tool_config: dict) -> object:
     """The configuration as an instance of the class's `config_model`, if any. Raises Failure."""
     model = getattr(tool, "config_model", None)
     if model is None:

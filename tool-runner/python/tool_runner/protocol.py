@@ -29,6 +29,7 @@ _DEFAULTS = {
     "deadline_ms": 0,
     "traceparent": "",
     "load_only": False,
+    "describe": False,
 }
 
 

@@ -15,11 +15,8 @@ import {
 
 /** Dependencies: what is known of tools, and the checker. */
 export interface ArgumentParts {
-  /** Undefined for a tool that nothing is known of. Rejects with the signal's reason. */
-  readonly described: (
-    tool: ToolEntry,
-    signal: AbortSignal,
-  ) => Promise<PublishedDescription | undefined>;
+  /** Rejects with the signal's reason. */
+  readonly described: (tool: ToolEntry, signal: AbortSignal) => Promise<PublishedDescription>;
   readonly checker: Pick<SchemaChecker, "check">;
 }
 
@@ -35,7 +32,6 @@ export async function checkArguments(
   signal: AbortSignal,
 ): Promise<Invocation> {
   const description = await described(tool, signal);
-  if (description === undefined) return invocation;
   const { validate, coerce } = tool.argumentRules;
   const { parameters, config } = description;
   if (validate && config !== undefined) {

@@ -1,0 +1,154 @@
+/**
+ * The part of a worker between manifest and call: runners, pools and a real backend, for tools of
+ * which a test decides what is installed for them.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { onTestFinished, vi } from "vitest";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { openStarts } from "../../../worker/pool/open.ts";
+import type { Starts } from "../../../worker/pool/starts.ts";
+import { openNodeRunner } from "../../../worker/runners/node.ts";
+import { openPythonRunner } from "../../../worker/runners/python.ts";
+import { type Installation, type ToolRunner, runnerArgs } from "../../../worker/runners/runner.ts";
+import { HostAccess } from "../../../worker/sandbox/host-access.ts";
+import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
+import {
+  never,
+  scratchDirectory,
+  temporaryDirectory,
+} from "../../integration/sandbox/sandbox-host.ts";
+import { patience } from "../patience.ts";
+
+/** Files by their paths below a directory. */
+export type Files = Readonly<Record<string, string>>;
+
+/** What tools are started with. */
+export interface ToolStartsOptions {
+  readonly backend: SandboxBackend;
+  readonly files?: Files;
+  readonly nodeFiles?: Files;
+  readonly profile?: Profile;
+  /** Interpreters that tools may name. */
+  readonly pythons?: ReadonlyMap<string, string>;
+  readonly nodes?: ReadonlyMap<string, string>;
+  readonly pythonBin?: string;
+}
+
+/** Tools that can be called. */
+export interface ToolStarts {
+  readonly starts: Starts;
+  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  /** What is installed for each tool, by name. Change it, and then tell `starts`. */
+  readonly installations: Map<string, Installation>;
+  /** Calls a tool in a sandbox of its own. Throws with what it printed where it has no result. */
+  call(entry: ToolEntry, args?: object): Promise<{ startMode: string; result: unknown }>;
+  /** Fulfils when an idle sandbox of the tool waits. */
+  untilIdle(entry: ToolEntry): Promise<void>;
+}
+
+const profileOf = (backend: SandboxBackend): Profile => ({
+  ...builtInProfiles.get("standard")!,
+  backend: backend.aheadOf === undefined ? "host" : "bubblewrap",
+});
+
+/** Opens them until the end of the test. */
+export async function openToolStarts(options: ToolStartsOptions): Promise<ToolStarts> {
+  const { backend, profile = profileOf(options.backend) } = options;
+  const opened = new AsyncDisposableStack();
+  onTestFinished(() => opened.disposeAsync());
+  const installations = new Map<string, Installation>();
+  const common = {
+    backend,
+    workerEnvironment: {},
+    installationOf: ({ name }: ToolEntry) => installations.get(name),
+  };
+  const runnerDir = (language: string) =>
+    join(import.meta.dirname, "../../../tool-runner", language);
+  const python = await openPythonRunner({
+    ...common,
+    pythonBin: options.pythonBin ?? "/usr/bin/python3",
+    ...(options.pythons && { named: options.pythons }),
+    toolsDir: await directoryOf(options.files ?? {}),
+    runnerDir: runnerDir("python"),
+    scratchDir: await scratchDirectory(backend),
+  });
+  opened.use(python);
+  const log = createLogger("silent", 1);
+  const node = await openNodeRunner({
+    ...common,
+    nodeBin: process.execPath,
+    ...(options.nodes && { named: options.nodes }),
+    toolsDir: await directoryOf(options.nodeFiles ?? {}),
+    runnerDir: runnerDir("node"),
+    scratchDir: await scratchDirectory(backend),
+    clock: systemClock,
+    newId,
+    log,
+  });
+  opened.use(node);
+  const runners = new Map<ToolEntry["runtime"], ToolRunner>([
+    ["python", python],
+    ["node", node],
+  ]);
+  const starts = openStarts({
+    runners,
+    backend,
+    hostAccess: new HostAccess({ allowedMounts: [], allowedDevices: [], isForeign: false }),
+    clock: systemClock,
+    log,
+    maxBytes: backend.aheadOf === undefined ? 0 : 2 ** 30,
+    profileOf: () => profile,
+  });
+  opened.use(starts);
+  return {
+    starts,
+    runners,
+    installations,
+    call: (entry, args = {}) => callOnce(starts, profile, entry, args),
+    untilIdle: ({ name }) =>
+      vi.waitFor(() => {
+        const stats = starts.stats.find(({ tool }) => tool === name);
+        if ((stats?.idle ?? 0) === 0) throw new Error("no idle sandbox", { cause: stats?.failure });
+      }, patience),
+  };
+}
+
+/** A directory with these files, for as long as the test runs. */
+export async function directoryOf(files: Files): Promise<string> {
+  const directory = await temporaryDirectory();
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    const isProgram = content.startsWith("#!");
+    await writeFile(join(directory, name), content, { mode: isProgram ? 0o755 : 0o644 });
+  }
+  return directory;
+}
+
+async function callOnce(starts: Starts, profile: Profile, entry: ToolEntry, args: object) {
+  await using taken = await starts.acquire(entry, profile, never);
+  const { sandbox, tool, startMode } = taken;
+  const caller = { userId: "", sessionId: "", appName: "" };
+  const invocation = {
+    args: { ...args },
+    toolConfig: {},
+    taskId: "",
+    caller,
+  };
+  const paths = { tools: tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
+  const content = runnerArgs(entry, invocation, new Map(), paths, { maxResultBytes: 1_000_000 });
+  // Nobody reads statuses here.
+  await sandbox.workDir.writeArguments(JSON.stringify({ ...content, status_pipe: "" }));
+  const report = await (await taken.start()).exited;
+  const left = await sandbox.workDir.openLeft("result.json");
+  if (left === undefined) throw new Error(`no result: ${JSON.stringify(report)}`);
+  await using handle = left.handle;
+  const document = JSON.parse(await handle.readFile("utf8")) as { result?: unknown };
+  if (document.result === undefined)
+    throw new Error(`${JSON.stringify(document)}\n${report.stderr.text}`);
+  return { startMode, result: document.result };
+}

@@ -1,0 +1,113 @@
+"""Schemas that tools and packages make themselves, as JSON Schema 2020-12.
+
+They come in the forms of pydantic, of earlier drafts, and of the classes of agents' libraries.
+"""
+
+import enum
+
+from .json_values import NotJson
+
+# Levels of a schema that are read; below them it is left open.
+_MAX_DEPTH = 40
+# Keywords by the names that classes of `google.genai.types` have for them.
+_RENAMED = {
+    "any_of": "anyOf",
+    "additional_properties": "additionalProperties",
+    "max_items": "maxItems",
+    "max_length": "maxLength",
+    "max_properties": "maxProperties",
+    "min_items": "minItems",
+    "min_length": "minLength",
+    "min_properties": "minProperties",
+    "definitions": "$defs",
+}
+_LEFT_OUT = frozenset(("property_ordering", "propertyOrdering", "nullable", "$schema", "$id"))
+_OF_SCHEMAS = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
+_LISTS_OF_SCHEMAS = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
+_SCHEMAS = frozenset(
+    ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+)
+
+
+def adopted(schema: dict, name: str, schemas: object) -> dict:
+    """The schema of a class, whose own definitions join those of `schemas`.
+
+    Titles go: they repeat the names of members.
+    """
+    plain = plain_schema(schema, has_titles=False)
+    definitions = plain.pop("$defs", {})
+    names = {each: schemas.free_name(each) for each in definitions}
+    for each, free in names.items():
+        schemas.definitions[free] = {}
+    for each, free in names.items():
+        schemas.definitions[free] = _referring(definitions[each], names)
+    return _referring(plain, names)
+
+
+def plain_schema(schema: object, has_titles: bool = True, depth: int = _MAX_DEPTH) -> dict:
+    """A schema in the words of JSON Schema 2020-12. Keywords that are no JSON are left out."""
+    if schema is True or not isinstance(schema, dict) or depth == 0:
+        return {}
+    plain: dict = {}
+    for key, value in schema.items():
+        key = _RENAMED.get(key, key)
+        if key in _LEFT_OUT or (key == "title" and not has_titles) or not isinstance(key, str):
+            continue
+        try:
+            plain[key] = _keyword(key, value, has_titles, depth)
+        except NotJson:
+            continue
+    if isinstance(plain.get("items"), list):
+        plain["prefixItems"] = plain.pop("items")
+    if schema.get("nullable") is True and "type" in plain:
+        types = plain["type"] if isinstance(plain["type"], list) else [plain["type"]]
+        plain["type"] = [*types, *(["null"] if "null" not in types else [])]
+        if isinstance(plain.get("enum"), list) and None not in plain["enum"]:
+            plain["enum"] = [*plain["enum"], None]
+    return plain
+
+
+def _keyword(key: str, value: object, has_titles: bool, depth: int) -> object:
+    def nested(schema: object) -> object:
+        return schema if isinstance(schema, bool) else plain_schema(schema, has_titles, depth - 1)
+
+    if key in _OF_SCHEMAS and isinstance(value, dict):
+        return {str(name): nested(each) for name, each in value.items()}
+    if (key in _LISTS_OF_SCHEMAS or key == "items") and isinstance(value, list):
+        return [nested(each) for each in value]
+    if key in _SCHEMAS:
+        return nested(value)
+    if key == "type":
+        kinds = value if isinstance(value, list) else [value]
+        words = [str(each.value if isinstance(each, enum.Enum) else each).lower() for each in kinds]
+        return words if isinstance(value, list) else words[0]
+    return _json(value, depth)
+
+
+def _json(value: object, depth: int) -> object:
+    """A value without a bound of its own: the answer as a whole has one. Raises NotJson."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if depth == 0:
+        raise NotJson
+    if isinstance(value, dict):
+        return {str(key): _json(each, depth - 1) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_json(each, depth - 1) for each in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise NotJson
+
+
+def _referring(schema: object, names: "dict[str, str]") -> object:
+    """A schema whose references lead to the new names of definitions."""
+    if isinstance(schema, list):
+        return [_referring(each, names) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: _referring(value, names) for key, value in schema.items()}
+    target = schema.get("$ref")
+    if isinstance(target, str):
+        name = target.rpartition("/")[2]
+        changed["$ref"] = f"#/$defs/{names.get(name, name)}"
+    return changed
