@@ -4,10 +4,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse as parseYaml } from "yaml";
 import { openDevBroker } from "../../../harness/client/broker-choice.ts";
 import type { BrokerSession, HeardMessage } from "../../../worker/broker/broker.ts";
 import { type DiscoveryKind, discoveryTopic } from "../../../worker/protocol/topics.ts";
 import { patience } from "../../support/patience.ts";
+import { CliRun } from "../harness/cli-process.ts";
 import { type Rig, namespace, startRig } from "../../support/workers/rig.ts";
 
 const properties = { name: { type: "string" }, size: { type: "integer" } };
@@ -19,6 +21,17 @@ const tools = {
   reads: {
     module: "reading",
     function: "read",
+    artifact_params: { text: {}, texts: { is_list: true } },
+  },
+  read_typed: {
+    ...{ module: "reading", function: "read", description: "Reads." },
+    parameters: {
+      properties: {
+        text: { type: "string", description: "A text." },
+        texts: { type: "array", items: { type: "string" } },
+      },
+      required: ["text"],
+    },
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   derived: { module: "derived", function: "forecast" },
@@ -153,6 +166,47 @@ describe("a tool that the manifest does not describe", () => {
     expect(await rig.call("derived", { city: "Ulm" })).toMatchObject({
       toolResult: { city: "Ulm", days: 3 },
     });
+  });
+});
+
+describe("the harness", () => {
+  const place = () => ["--broker", `127.0.0.1:${rig.broker.port}`, "--namespace", namespace];
+
+  test("lists the tools that a worker has, with their arguments", async () => {
+    await using cli = new CliRun(["tools", ...place(), "--tool", "typed", "--tool", "derived"]);
+    expect(await cli.finished).toMatchObject({
+      exitCode: 0,
+      stdout: [
+        "derived  served  Forecast for a city.",
+        "         city: text, required. Name of the city.",
+        "         days: a whole number",
+        "typed    served  Two.",
+        "         name: text",
+        "         size: a whole number",
+        "",
+      ].join("\n"),
+    });
+  });
+
+  test("writes what an agent's YAML says of a tool", async () => {
+    await using cli = new CliRun(["agent-yaml", "read_typed", ...place()]);
+    const { stdout, exitCode } = await cli.finished;
+    expect(exitCode).toBe(0);
+    expect(parseYaml(stdout)).toEqual([
+      {
+        tool_type: "sam_remote",
+        tool_name: "read_typed",
+        tool_description: "Reads.",
+        parameters: {
+          type: "object",
+          properties: {
+            text: { type: "artifact", description: "A text." },
+            texts: { type: "array", items: { type: "artifact" } },
+          },
+          required: ["text"],
+        },
+      },
+    ]);
   });
 });
 

@@ -114,10 +114,7 @@ function pathOf(steps: readonly string[]): string {
     .join("");
 }
 
-/**
- * Whether a value is secret by a schema on the way to it, or by one inside which it is: `writeOnly`,
- * or the format `password`.
- */
+/** Whether a schema on the way to a value makes it secret: `writeOnly`, or format `password`. */
 function isSecretAt(root: JsonObject, steps: readonly string[], value: Json): boolean {
   let schemas = spread(root, [root]);
   let at: Json | undefined = value;

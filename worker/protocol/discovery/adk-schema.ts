@@ -15,7 +15,7 @@ const keywordNames: ReadonlyMap<string, string> = new Map([
   ["max_properties", "maxProperties"],
   ["property_ordering", "propertyOrdering"],
 ]);
-/** A schema of a bounded size as JSON Schema. A JSON Schema and any other value stay as they are. */
+/** A schema of a bounded size as JSON Schema. Any other value stays as it is. */
 export function fromAdk(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const schema: Record<string, unknown> = {};

@@ -159,7 +159,7 @@ function itemsOf({ items, prefixItems }: JsonObject): Reduced {
 
 function counts(schema: JsonObject, keyword: string): Reduced {
   const value = schema[keyword];
-  return typeof value === "number" ? { [keyword]: value } : {};
+  return isNumber(value) && Number.isInteger(value) ? { [keyword]: value } : {};
 }
 
 function patternOf({ pattern }: JsonObject): Reduced {

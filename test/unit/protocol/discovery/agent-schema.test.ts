@@ -165,8 +165,8 @@ function requireAccepted(schema: unknown): void {
       for (const each of value as unknown[]) expect(each).toBeTypeOf("string");
     if (["description", "title", "format", "pattern"].includes(keyword))
       expect(value).toBeTypeOf("string");
-    if (["minimum", "maximum", "minItems", "minLength"].includes(keyword))
-      expect(value).toBeTypeOf("number");
+    if (["minimum", "maximum"].includes(keyword)) expect(value).toBeTypeOf("number");
+    if (["minItems", "minLength"].includes(keyword)) expect(value).toSatisfy(Number.isInteger);
   }
 }
 
