@@ -113,8 +113,8 @@ export class DiscoveryClient implements AsyncDisposable {
 
 function factsIn(tool: string, { result, error }: JsonObject): ToolFacts {
   if (!isJsonObject(result)) {
-    const message = isJsonObject(error) ? error["message"] : "the answer has no result";
-    throw new CommandError(`${tool} is not described: ${String(message)}`);
+    const reason = isJsonObject(error) ? error["message"] : "the answer has no result";
+    throw new CommandError(`${tool} is not described: ${JSON.stringify(reason)}`);
   }
   const { description, parameters, json_schema: schemas, artifact_params: artifacts } = result;
   return {

@@ -189,6 +189,6 @@ describe("a request", () => {
     const weather = tool("weather", { callable });
     const asking = Array.from({ length: 19 }, () => tools.forRequest(weather, config, signal));
     await expect(Promise.race(asking)).rejects.toThrow("are waiting already");
-    asking.forEach((each) => each.catch(() => undefined));
+    for (const each of asking) each.catch(() => undefined);
   });
 });
