@@ -13,7 +13,7 @@ const root = dirname(import.meta.dirname);
  * What npm installs: the checkout itself, or the directory that `dist/`, examples and tool runner
  * are in.
  */
-const packageRoot = extension === ".ts" ? root : dirname(root);
+export const packageRoot = extension === ".ts" ? root : dirname(root);
 
 /** Whether this is a checkout, with the sources. */
 export const isCheckout = extension === ".ts";
@@ -30,17 +30,8 @@ export const harnessCommandPath = join(packageRoot, "bin", "harness.mjs");
 /** The tool runners, in a directory for each language. */
 const toolRunnerDir = join(packageRoot, "tool-runner");
 
-/** The package that Python tools import. */
-export const pythonToolPath = join(toolRunnerDir, "python");
-
 /** What authors of Node tools install, for its types and their tests. */
 export const nodeToolPackage = join(toolRunnerDir, "node");
-
-/** What Node tools import as `secure-tool-runtime/tool`. */
-export const nodeToolModule = join(nodeToolPackage, "tool.js");
-
-/** What makes Node find it where it is not installed. */
-export const nodeToolHook = join(root, "harness", "tool", `tool-runtime-hook${extension}`);
 
 /** The directories whose files a running worker was made of; in `dist/` programs share files. */
 export const workerSources: readonly string[] = [
@@ -67,4 +58,12 @@ export function exampleText(): string {
 export function packageVersion(): string {
   const text = readFileSync(join(packageRoot, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
+}
+
+/**
+ * What authors of Python tools install; `npm run wheel` makes it. Its version is this package's.
+ */
+export function pythonWheel(): string {
+  const name = `secure_tool_runtime-${packageVersion()}-py3-none-any.whl`;
+  return join(packageRoot, "dist", "python", name);
 }

@@ -141,6 +141,7 @@ function addInvoke(program: Command, context: Context, finish: (exitCode: number
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())
+    .option("--logs", "show what the tool prints, if the worker has TOOL_LOGS=caller")
     .addOption(brokerOption("use this broker"))
     .option(
       "--wait-for-worker",
@@ -167,6 +168,7 @@ Exit codes: 0 result, 1 error of tool, worker or broker, 2 usage, 124 no answer 
 
 Examples:
   harness invoke --tool echo_tool --args '{"message": "hello"}'
+  harness invoke --tool echo_tool --args '{"message": "hello"}' --logs
   harness invoke --tool process_file --preload input_file=README.md
   ARTIFACT_SERVICE_TYPE=filesystem ARTIFACT_BASE_PATH=/tmp/artifacts \\
     harness invoke --tool process_file --artifact input_file=README.md --out results`;

@@ -12,7 +12,6 @@ const entries = {
   "worker/main": "worker/main.ts",
   "harness/cli": "harness/cli.ts",
   "harness/client/tool-client": "harness/client/tool-client.ts",
-  "harness/tool/tool-runtime-hook": "harness/tool/tool-runtime-hook.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",
   [`${chunks}/check-thread`]: "worker/invocation/arguments/check-thread.ts",
 };

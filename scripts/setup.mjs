@@ -2,7 +2,7 @@
  * Sets up what a fresh Debian machine lacks, so that `npm run demo` and `npm test` are complete
  * commands.
  *
- *     node scripts/setup.mjs packages | demo | test
+ *     node scripts/setup.mjs packages | demo | test | wheel
  *
  * Runs under whatever Node (>= 20) is there, before anything is installed: it imports Node's own
  * modules only. It says nothing and takes a few tens of milliseconds when nothing is missing. Exit
@@ -27,6 +27,11 @@ const bubblewrap = { name: "bubblewrap", file: "/usr/bin/bwrap" };
 const python = { name: "python3", file: "/usr/bin/pydoc3" };
 const prlimit = { name: "util-linux", file: "/usr/bin/prlimit" };
 const certificates = { name: "ca-certificates", file: "/etc/ssl/certs/ca-certificates.crt" };
+const setuptools = {
+  name: "python3-setuptools",
+  file: "/usr/lib/python3/dist-packages/setuptools/__init__.py",
+};
+const wheel = { name: "python3-wheel", file: "/usr/lib/python3/dist-packages/wheel/__init__.py" };
 const openssl = { name: "openssl", file: "/usr/bin/openssl" };
 /** Tests start their own; where it cannot be installed they say that they are skipped. */
 const rabbitmq = {
@@ -40,10 +45,11 @@ const needs = {
   packages: [],
   demo: [bubblewrap, python, prlimit, certificates],
   test: [bubblewrap, python, prlimit, certificates, openssl],
+  wheel: [python, setuptools, wheel],
 };
 
 /** What each command makes use of, and can do without. */
-const wishes = { packages: [], demo: [], test: [rabbitmq] };
+const wishes = { packages: [], demo: [], test: [rabbitmq], wheel: [] };
 
 const oldestNode = 20;
 const exitUnavailable = 69;

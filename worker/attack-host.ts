@@ -65,6 +65,7 @@ async function openAttacked(
     toolsPythonDir: toolsDir,
     // Attacks are in Python only.
     toolsNodeDir: join(toolsDir, "none"),
+    toolsExecutableDir: join(toolsDir, "none"),
     sandbox: {
       ...config.sandbox,
       maxConcurrent: concurrency,

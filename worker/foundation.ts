@@ -14,6 +14,7 @@ import type { InstallMode, ToolEnvironments } from "./environments/tool-environm
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
+import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
@@ -103,7 +104,7 @@ export async function openFoundation(
   const given = { backend, preparedPython, installationOf };
   const runners = parts.use(await openLanguages(config, host, given));
   const programOf = async (tool: ToolEntry): Promise<string> => {
-    const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf(tool);
+    const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
     return interpreter?.executable ?? usualProgram(config, tool);
   };
   const environments = parts.use(openEnvironments(config, host, { backend, installs, programOf }));
@@ -113,6 +114,7 @@ export async function openFoundation(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
+      runsExecutables: runners.byRuntime.has("executable"),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
@@ -239,7 +241,7 @@ function openLanguages(
   },
 ): Promise<Runners> {
   const { backend, preparedPython, installationOf } = given;
-  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
   return openRunners({
@@ -271,12 +273,17 @@ function openLanguages(
           log: host.log.child({ part: "node" }),
         }),
     },
+    executable: {
+      toolsDir: toolsExecutableDir,
+      variable: "TOOLS_EXECUTABLE_DIR",
+      open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
+    },
   });
 }
 
-/** The interpreter of tools that name none. */
+/** The interpreter of tools that name none; executables need none. */
 export function usualProgram({ sandbox }: Config, { runtime }: ToolEntry): string {
-  return runtime === "python" ? sandbox.pythonBin : sandbox.nodeBin;
+  return runtime === "node" ? sandbox.nodeBin : sandbox.pythonBin;
 }
 
 /** What environments are made with. */
@@ -293,10 +300,10 @@ export function openEnvironments(
   host: Host,
   { backend, installs, programOf }: EnvironmentParts,
 ): ToolEnvironments {
-  const { packages, sandbox, toolsPythonDir, toolsNodeDir } = config;
+  const { packages, sandbox, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
   return openToolEnvironments({
     settings: packages,
-    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir },
+    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir, executable: toolsExecutableDir },
     environment: host.environment,
     backend,
     uid: isRoot() ? sandbox.uid : undefined,

@@ -3,7 +3,12 @@
  */
 import type { BrokerSession, OutboundMessage, PublishOutcome } from "../../worker/broker/broker.ts";
 import { encodeCancel } from "../../worker/protocol/messages/cancel.ts";
-import { cancelTopic, invokeTopic, responseTopic, statusTopic } from "../../worker/protocol/topics.ts";
+import {
+  cancelTopic,
+  invokeTopic,
+  responseTopic,
+  statusTopic,
+} from "../../worker/protocol/topics.ts";
 import type { Clock } from "../../worker/support/clock.ts";
 import { Semaphore } from "../../worker/support/semaphore.ts";
 

@@ -12,7 +12,10 @@ import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { CreatedArtifact } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
-import type { StatusDetails, StatusListener } from "../../worker/protocol/messages/status-details.ts";
+import type {
+  StatusDetails,
+  StatusListener,
+} from "../../worker/protocol/messages/status-details.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
 import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";
 import { Agent, type CallResult, defaultAgentName, newInbox } from "../agent.ts";

@@ -51,6 +51,7 @@ export function workerEnvironment(
     HEALTH_PORT: "0",
     DRAIN_TIMEOUT_SECONDS: String(drainSeconds),
     ...given,
+    TOOL_LOGS: "caller",
     ...(layout !== undefined && {
       MANIFEST_PATH: layout.manifestPath,
       TOOLS_PYTHON_DIR: layout.pythonDir,

@@ -3,7 +3,11 @@
  */
 import { type Context, exit } from "../context.ts";
 import type { Answer } from "../messages.ts";
-import type { LogLine, Progress, StatusListener } from "../../worker/protocol/messages/status-details.ts";
+import type {
+  LogLine,
+  Progress,
+  StatusListener,
+} from "../../worker/protocol/messages/status-details.ts";
 import { printable } from "./screen.ts";
 
 /** An answer, or its absence, which the caller explains. */

@@ -11,6 +11,7 @@ import { openTarget } from "./invoke-target.ts";
 import { RequestTooLargeError, type ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
 import { printable } from "./screen.ts";
+import { printToolLogs } from "./tool-logs.ts";
 import {
   type Wanted,
   explainNoAnswer,
@@ -39,6 +40,8 @@ export interface InvokeOptions {
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
   readonly json?: boolean;
+  /** Whether to show what the tool printed. */
+  readonly logs?: boolean;
   /**
    * A running broker, as `chooseBroker` reads it; without it the one on `host` and `port`, which is
    * started if need be.
@@ -67,6 +70,7 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
 
   const staged = await stageInputs(inputs, options.args, store, context.signal);
   const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
+  if (options.logs) printToolLogs(result, context);
   printResult(result, options.json ?? false, context);
   // Ctrl-C was for the call, and it has ended.
   if (result.kind !== "success") context.signal.throwIfAborted();

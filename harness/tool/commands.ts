@@ -23,8 +23,10 @@ import {
   timeoutOption,
 } from "../options/options.ts";
 import type { ToolDescribeOptions } from "./describe.ts";
-import type { ToolNewOptions } from "./new.ts";
+import type { ToolNewOptions } from "./new/new.ts";
+import { allShapes } from "./new/shapes.ts";
 import type { ToolRunOptions } from "./run.ts";
+import type { ToolTestOptions } from "./cases/test-tools.ts";
 import type { ToolsOptions } from "./tools.ts";
 
 /** Seconds that a worker gets to answer whether it serves a tool. */
@@ -103,6 +105,7 @@ export function addTool(
   addRun(tool, context, finish);
   addDescribe(tool, context, finish);
   addNew(tool, context, finish);
+  addTest(tool, context, finish);
 }
 
 const targetHelp = "file and function, as in words.py:count_words";
@@ -226,6 +229,11 @@ function addNew(tool: Command, context: Context, finish: (exitCode: number) => v
         .choices(["python", "node"])
         .makeOptionMandatory(),
     )
+    .addOption(
+      new Option("--shape <shape>", "shape of the tool; all but function are for Python")
+        .choices(allShapes)
+        .default("function"),
+    )
     .option(
       "--dir <dir>",
       "directory of the manifest (default: this one if it has a manifest, else tools)",
@@ -233,10 +241,45 @@ function addNew(tool: Command, context: Context, finish: (exitCode: number) => v
     )
     .addHelpText(
       "after",
-      "\nExample:\n  harness tool new count-words --runtime python --dir my-tools",
+      "\nExamples:\n  harness tool new count-words --runtime python\n  harness tool new CountWords --runtime python --shape class --dir my-tools",
     )
     .action(async (name: string, options: ToolNewOptions) => {
-      const { newTool } = await import("./new.ts");
+      const { newTool } = await import("./new/new.ts");
       finish(await newTool(name, options, context));
     });
 }
+
+function addTest(tool: Command, context: Context, finish: (exitCode: number) => void): void {
+  tool
+    .command("test")
+    .description(
+      "Run the test cases of tools, NAME.test.yaml, in their sandboxes without a broker.",
+    )
+    .argument(
+      "[dir]",
+      "directory of the manifest (default: this one if it has a manifest, else tools)",
+      parseNonEmpty,
+    )
+    .addOption(
+      new Option("--tool <name>", "test this tool only; repeat")
+        .argParser((name: string, previous: readonly string[]) => [
+          ...previous,
+          parseToolName(name),
+        ])
+        .default([], "all"),
+    )
+    .addHelpText("after", testHelp)
+    .action(async (dir: string | undefined, options: ToolTestOptions) => {
+      const { testTools } = await import("./cases/test-tools.ts");
+      finish(await testTools(dir, options, context));
+    });
+}
+
+const testHelp = `
+The manifest's entries count: profile, limits, variables. A tool that this host cannot serve is skipped.
+
+Exit codes: 0 all passed or were skipped, 1 one failed, 2 usage or a file that is no test, 130 Ctrl-C.
+
+Examples:
+  harness tool test
+  harness tool test my-tools --tool count_words`;

@@ -9,7 +9,7 @@ import { CommandError, type Context, exit, withCauses } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { createPassableDirectory } from "../temporary.ts";
-import { openLocalFoundation, toolName } from "./local-invoker.ts";
+import { openToolFoundation, toolName } from "./local-foundation.ts";
 import { findTarget } from "./target.ts";
 
 /** The command line, without the target. */
@@ -37,7 +37,7 @@ export async function describeTarget(
   const programs = await findPrograms(context.environment);
   await using home = await createPassableDirectory("str-tool-describe-");
   const local = { target, profile, env, programs, home: home.path, debug: undefined };
-  await using opened = await openLocalFoundation(local, context);
+  await using opened = await openToolFoundation(local, context);
   const { config, foundation } = opened;
   const tool = foundation.catalog.resolve(toolName);
   if (tool === undefined) {

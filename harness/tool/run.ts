@@ -5,35 +5,25 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Caller, Invocation } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
-import { InvocationError } from "../../worker/protocol/errors.ts";
-import { decodeRequest } from "../../worker/protocol/messages/request.ts";
-import { encodeResponse } from "../../worker/protocol/messages/response.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
-import { newUuid } from "../../worker/support/ids.ts";
-import { JsonError, type JsonObject, parseJson } from "../../worker/support/json/json.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import { exitCodeOf, statusPrinter, printResult } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
+import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
-import {
-  type Answer,
-  RequestTooLargeError,
-  type ToolCall,
-  decodeAnswer,
-  encodeRequest,
-} from "../messages.ts";
+import type { ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
-import { defaultSessionId, defaultUserId } from "../options/defaults.ts";
 import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-options.ts";
 import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import type { SandboxObserver } from "./debug/observed-backend.ts";
-import { OutputView } from "./debug/output-view.ts";
-import { type LocalInvoker, openLocalInvoker, toolName } from "./local-invoker.ts";
+import { callHere, localCaller as caller } from "./local-call.ts";
+import { openToolFoundation, toolName } from "./local-foundation.ts";
+import { type LocalInvoker, openLocalInvoker } from "./local-invoker.ts";
 import { type Target, findTarget } from "./target.ts";
 import { runAtChanges } from "./watch.ts";
 
@@ -58,12 +48,6 @@ export interface ToolRunOptions extends DebugFlags {
   readonly json?: boolean;
 }
 
-const caller: Caller = {
-  appName: "harness",
-  userId: defaultUserId,
-  sessionId: defaultSessionId,
-};
-
 /**
  * Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of
  * `invoke`.
@@ -86,12 +70,9 @@ export async function runTool(
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
   const observer = createObserver(tool, options, context);
   const { profile, env } = options;
-  const localInvoker = stack.use(
-    await openLocalInvoker(
-      { target: tool, profile, env, caller, programs, home: home.path, observer, debug },
-      context,
-    ),
-  );
+  const local = { target: tool, profile, env, programs, home: home.path, debug };
+  const foundation = stack.use(await openToolFoundation(local, context));
+  const localInvoker = stack.use(openLocalInvoker(foundation, { caller, observer, debug }));
   using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
   const run = (): Promise<number> => runOnce(tool, options, localInvoker, context);
   return await (options.watch ? runAtChanges(tool.toolsDir, run, context) : run());
@@ -119,11 +100,8 @@ async function runOnce(
   refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
   const toolCall = { ...staged, ...fixedPart(options) };
-  const { answer, cause, executionTimeMs, unenforced } = await call(
-    localInvoker,
-    toolCall,
-    context,
-  );
+  const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
+  const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
@@ -162,59 +140,6 @@ function fixedPart(options: ToolRunOptions): ToolCall {
     timeoutSeconds: isDebugged(options) ? maxTimeoutSeconds : options.timeout,
     profile: options.profile,
   };
-}
-
-/** What became of a call. */
-interface CallEnd {
-  readonly answer: Answer;
-  /** Of an error. */
-  readonly cause: unknown;
-  readonly executionTimeMs: number;
-  /** What its sandbox did not have of what it should have. */
-  readonly unenforced: readonly string[];
-}
-
-/**
- * Sends the call through the codecs of the wire: what a real agent could not send or read fails
- * here, too.
- */
-async function call(
-  { invoker, log }: LocalInvoker,
-  toolCall: ToolCall,
-  context: Context,
-): Promise<CallEnd> {
-  // A second Ctrl-C ends this process, and with it the sandbox.
-  const [never, cancelSignal] = [new AbortController().signal, context.signal];
-  const invocation = toInvocation(toolCall, context);
-  const onStatus = statusPrinter(context);
-  const signals = { signal: never, waitSignal: never, cancelSignal };
-  const outcome = await invoker.invoke(invocation, { ...signals, log, onStatus });
-  // Only our own signal makes the invoker cancel a call.
-  if (outcome.kind === "cancelled") throw cancelSignal.reason;
-  return {
-    answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
-    cause: outcome.kind === "error" ? outcome.error.cause : undefined,
-    executionTimeMs: outcome.executionTimeMs,
-    unenforced: outcome.execution?.unenforced ?? [],
-  };
-}
-
-function toInvocation(toolCall: ToolCall, { clock }: Context): Invocation {
-  const nowMs = clock.nowMs();
-  const address = { replyTo: "none", statusTo: undefined, sentAtMs: nowMs };
-  try {
-    const request = encodeRequest(newUuid(), caller.appName, toolCall);
-    return decodeRequest(parseJson(request), address, nowMs);
-  } catch (error) {
-    if (error instanceof RequestTooLargeError) {
-      const advice = "Send large content with --artifact.";
-      throw new UsageError(`${error.message}. ${advice}`, { cause: error });
-    }
-    if (error instanceof InvocationError || error instanceof JsonError) {
-      throw new UsageError(`a worker refuses this call: ${error.message}`, { cause: error });
-    }
-    throw error;
-  }
 }
 
 function tellOfRun(

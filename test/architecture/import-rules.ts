@@ -120,7 +120,9 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   yauzl: ["worker/toolsets/"],
   yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
+    "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
+    "harness/tool/cases/case-file.ts",
     "worker/config/artifact-variables.ts",
     "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",

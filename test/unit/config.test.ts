@@ -42,6 +42,7 @@ describe("a configuration of nothing but what is required", () => {
       manifestPath: "/tools/manifest.yaml",
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
+      toolsExecutableDir: "/tools/executable",
       describedBy: "code",
       isDiscoverable: true,
       defaultTimeoutSeconds: 300,
@@ -90,6 +91,7 @@ describe("a configuration of nothing but what is required", () => {
       healthPort: 8081,
       healthHost: undefined,
       drainTimeoutSeconds: 30,
+      toolLogs: { to: "off", maxBytes: 16 * 1024 },
       logLevel: "info",
       logFormat: "auto",
     });
@@ -351,6 +353,7 @@ describe("every variable", () => {
       MANIFEST_PATH: "/etc/tools.yaml",
       TOOLS_PYTHON_DIR: "/srv/python",
       TOOLS_NODE_DIR: "/srv/node",
+      TOOLS_EXECUTABLE_DIR: "/srv/executable",
       TOOLS_DESCRIBED_BY: "manifest",
       TOOLS_DISCOVERY: "0",
       DEFAULT_TIMEOUT_SECONDS: "60",
@@ -397,6 +400,8 @@ describe("every variable", () => {
       DRAIN_TIMEOUT_SECONDS: "0",
       LOG_LEVEL: "debug",
       LOG_FORMAT: "pretty",
+      TOOL_LOGS: "caller",
+      TOOL_LOGS_MAX_KB: "64",
     });
     expect(config).toEqual({
       namespace: "prod/eu",
@@ -416,6 +421,7 @@ describe("every variable", () => {
       manifestPath: "/etc/tools.yaml",
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
+      toolsExecutableDir: "/srv/executable",
       describedBy: "manifest",
       isDiscoverable: false,
       defaultTimeoutSeconds: 60,
@@ -465,6 +471,7 @@ describe("every variable", () => {
       healthPort: 0,
       healthHost: "::1",
       drainTimeoutSeconds: 0,
+      toolLogs: { to: "caller", maxBytes: 64 * 1024 },
       logLevel: "debug",
       logFormat: "pretty",
     });
@@ -526,6 +533,8 @@ describe("a variable that cannot be used", () => {
     ["SOLACE_STATUS_DELIVERY", "none", "one of persistent, direct"],
     ["SOLACE_RECONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["LOG_FORMAT", "text", "one of auto, json, pretty"],
+    ["TOOL_LOGS", "1", "one of off, log, caller"],
+    ["TOOL_LOGS_MAX_KB", "65", "kilobytes, 1 to 64"],
     ["CONNECT_RETRIES", "-1", "a whole number, 0 to 10000"],
     ["CONNECT_RETRIES", "10001", "a whole number, 0 to 10000"],
     ["CONNECT_RETRY_DELAY_MS", "0", "milliseconds, 1 to 3600000"],

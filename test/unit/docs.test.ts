@@ -13,8 +13,9 @@ import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatus } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/invoke/screen.ts";
-import type { ToolNames } from "../../harness/tool/names.ts";
-import { toolFiles } from "../../harness/tool/templates.ts";
+import type { ToolNames } from "../../harness/tool/new/names.ts";
+import { expected, testCase } from "../../harness/tool/cases/case-file.ts";
+import { toolFiles } from "../../harness/tool/new/templates.ts";
 import { generatedPages } from "../../scripts/docs/pages.ts";
 import { tables } from "../../scripts/docs/tables.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
@@ -99,6 +100,11 @@ interface ProfileFields {
 
 const thousands = (value: number): string => value.toLocaleString("en-US");
 
+test("the package of Python tools has the version of package.json", () => {
+  const { version } = JSON.parse(read("package.json")) as { version: string };
+  expect(read("tool-runner/python/pyproject.toml")).toContain(`\nversion = "${version}"\n`);
+});
+
 describe("tables that npm run docs writes", () => {
   const generated = generatedPages();
 
@@ -137,6 +143,13 @@ describe("a table has what the code has:", () => {
     expect(documented.sort()).toEqual(Object.keys(calls).sort());
   });
 
+  test("the members of a test case in docs/harness.md", () => {
+    const documented = ["Member of a case", "Member of `expect`"].map((title) =>
+      firstCells(tableOf("docs/harness.md", "tool test", title)),
+    );
+    expect(documented).toEqual([Object.keys(testCase.shape), Object.keys(expected.shape)]);
+  });
+
   test("the options of system calls in docs/sandbox.md", () => {
     const namesIn = (cells: readonly string[]) =>
       cells.flatMap((cell) => [...cell.matchAll(/`([A-Z]\w+_\w+)`/g)].map(([, name]) => name!));
@@ -155,6 +168,8 @@ describe("a table has what the code has:", () => {
   test("the fields in docs/manifest.md", () => {
     const fields = Object.keys(toolSchemas([...builtInProfiles.keys()]).python.shape);
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
+    const ofExecutables = ["executable", "tool_dir", "resource_limits"];
+    expect(firstCells(tableOf("docs/manifest.md", "Executables"))).toEqual(ofExecutables);
   });
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {
@@ -186,7 +201,7 @@ describe("a table has what the code has:", () => {
     expect(documented).toEqual(methods);
     for (const attribute of ["user_id", "session_id", "app_name", "task_id"]) {
       expect(rows.at(-1)).toContain(attribute);
-      expect(context).toContain(`self.${attribute} = `);
+      expect(context).toContain(`self.${attribute}: str = `);
     }
   });
 });
@@ -259,6 +274,7 @@ describe("a command that a page gives exists:", () => {
     "agent-yaml",
     "tool run",
     "tool new",
+    "tool test",
     "artifact put",
     "artifact get",
     "artifact list",
@@ -385,7 +401,7 @@ describe("an example is accepted:", () => {
   test("the tools of the README, which are those that harness tool new makes, without their comments", () => {
     const readme = read("README.md");
     const made = (runtime: "python" | "node", names: ToolNames): string =>
-      toolFiles(runtime, names)
+      toolFiles(runtime, "function", "any", names)
         .tool.text.replaceAll(/^ *""".*"""\n\n?|^\/\*\*[^]*?\*\/\n/gm, "")
         .replaceAll("\n\n\n", "\n\n");
     const [python] = blocks(readme, "python");
@@ -393,5 +409,6 @@ describe("an example is accepted:", () => {
     expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(python);
     const node = made("node", { file: "count-words", callable: "countWords" });
     expect(blocks(readme, "ts")).toEqual([node]);
+    expect(blocks(read("docs/write-a-typescript-tool.md"), "ts")).toContain(node);
   });
 });

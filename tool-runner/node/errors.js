@@ -129,8 +129,8 @@ function describeValue(value) {
 }
 
 /**
- * Prints what must not be published to stderr: the stack, without the runner's own frames, and
- * those of its causes.
+ * Prints what must not be published to stderr: the stack, without the runner's own frames but with
+ * the lines of the tool's source, and those of its causes.
  *
  * @param {unknown} thrown
  */
@@ -148,7 +148,22 @@ function stackOf(thrown, levels) {
   if (!isErrorLike(thrown) || typeof stack !== "string") return `Uncaught ${describe(thrown)}`;
   const lines = stack.split("\n").filter((line) => !line.includes(here));
   const causes = levels === 0 ? [] : causesOf(thrown).map((each) => stackOf(each, levels - 1));
-  return [lines.join("\n"), ...causes].join("\nCaused by: ");
+  return [withSource(lines).join("\n"), ...causes].join("\nCaused by: ");
+}
+
+/**
+ * Loads what it needs at a failure only, and not as a promise: the process may be ending.
+ *
+ * @param {string[]} lines of a stack
+ */
+function withSource(lines) {
+  return attempt(() => {
+    const { createRequire } = process.getBuiltinModule("node:module");
+    const loaded = /** @type {typeof import("./source-lines.js")} */ (
+      createRequire(import.meta.url)("./source-lines.js")
+    );
+    return loaded.withSource(lines);
+  }, lines);
 }
 
 /**

@@ -9,6 +9,7 @@ import { auditConfig, auditProblems } from "./audit-config.ts";
 import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
 import type { BrokerConfig } from "../broker/open.ts";
+import type { ToolLogs } from "../invocation/steps/output-log.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
@@ -22,6 +23,7 @@ import { type describedBy, factsAbout, variables } from "./variables.ts";
 
 export type { Environment };
 
+const bytesPerKilobyte = 1024;
 const bytesPerMegabyte = 1024 * 1024;
 
 /** The worker's configuration. */
@@ -38,6 +40,7 @@ export interface Config {
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
+  readonly toolsExecutableDir: string;
   /** What describes the tools where the manifest says nothing. */
   readonly describedBy: (typeof describedBy)[number];
   /** Whether the worker broadcasts the descriptions of its tools, and answers for them. */
@@ -50,6 +53,7 @@ export interface Config {
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
+  readonly toolLogs: ToolLogs;
   /** 0 is none. */
   readonly healthPort: number;
   /** Every interface when undefined. */
@@ -212,6 +216,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
+    toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
     describedBy: values.TOOLS_DESCRIBED_BY,
     isDiscoverable: values.TOOLS_DISCOVERY === "1",
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
@@ -247,6 +252,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       },
     },
     audit: auditConfig(values),
+    toolLogs: { to: values.TOOL_LOGS, maxBytes: values.TOOL_LOGS_MAX_KB * bytesPerKilobyte },
     healthPort: values.HEALTH_PORT,
     healthHost: values.HEALTH_HOST,
     drainTimeoutSeconds: values.DRAIN_TIMEOUT_SECONDS,

@@ -18,6 +18,7 @@ const prefixes = [
     "CONNECT_RETR",
     "MANIFEST_",
     "TOOLS_",
+    "TOOL_LOGS",
   ],
   ...[
     "DEFAULT_TIMEOUT",

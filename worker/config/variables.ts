@@ -7,6 +7,7 @@ import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
 import { packageVariables } from "./package-config.ts";
+import { toolLogDestinations } from "../invocation/steps/output-log.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
 import { defaultGroup, queuePattern } from "../protocol/queue-names.ts";
@@ -32,6 +33,8 @@ import {
 /** What describes tools. */
 export const describedBy = ["code", "manifest"] as const;
 
+/** What a sandbox keeps of a stream (`maxOutputBytes`). */
+const maxToolLogKilobytes = 64;
 /** Calls of one queue that run at once, at most. */
 const maxSlots = 1_000;
 
@@ -90,6 +93,12 @@ export const variables = z.object({
     "an absolute path",
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
+  ),
+  TOOLS_EXECUTABLE_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/executable",
+    "Directory with the tools that are executables.",
   ),
   TOOLS_DESCRIBED_BY: withDefault(
     z.enum(describedBy),
@@ -236,6 +245,18 @@ export const variables = z.object({
     `one of ${logFormats.join(", ")}`,
     "auto",
     "Format of the log: `json` for programs, `pretty` for people; `auto` is `pretty` on a terminal, else `json`.",
+  ),
+  TOOL_LOGS: withDefault(
+    z.enum(toolLogDestinations),
+    `one of ${toolLogDestinations.join(", ")}`,
+    "off",
+    "Destination of what tools print. `log`: its end, in the debug log. `caller`: every line in the debug log, and the end in the answer too; for development.",
+  ),
+  TOOL_LOGS_MAX_KB: withDefault(
+    wholeNumber(1, maxToolLogKilobytes),
+    `kilobytes, 1 to ${maxToolLogKilobytes}`,
+    "16",
+    "Size of the end of standard output, and of standard error, that `TOOL_LOGS` keeps of a call.",
   ),
 });
 

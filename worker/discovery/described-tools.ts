@@ -132,7 +132,7 @@ export class DescribedTools implements Disposable {
     signal: AbortSignal,
   ): Promise<PublishedDescription> {
     const { describe, clock } = this.#parts;
-    const isConfigured = tool.callable.kind === "class" && Object.keys(toolConfig).length > 0;
+    const isConfigured = tool.callable.kind !== "function" && Object.keys(toolConfig).length > 0;
     if (describe === undefined || !isConfigured || !needsCode(tool)) {
       const { description, failure } = await abortable(this.#of(tool).settled, signal);
       if (failure !== undefined && saysNothing(description)) throw failure;

@@ -2,7 +2,7 @@
  * Facts of a call that its outcome reports, whether the call succeeds or fails.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { ExecutionReport } from "../protocol/execution.ts";
+import type { ExecutionReport, ToolOutput } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
@@ -26,12 +26,13 @@ export class CallRecord {
     this.started = true;
   }
 
-  /** Call after the last process of the sandbox has ended. */
+  /** Call after the last process of the sandbox has ended; with the output that callers get. */
   ended(
     profile: Profile,
     { startMode, sandbox }: Pick<ToolSandbox, "startMode" | "sandbox">,
     timeLimitMs: number,
-    report: ExitReport,
+    { usage }: ExitReport,
+    output: ToolOutput | undefined,
   ): void {
     this.execution = {
       profile: profile.name,
@@ -41,7 +42,8 @@ export class CallRecord {
       enforcedBy: sandbox.enforcement,
       timeLimitMs,
       unenforced: sandbox.unenforced,
-      usage: { ...report.usage, outputBytes: 0 },
+      usage: { ...usage, outputBytes: 0 },
+      output,
     };
   }
 

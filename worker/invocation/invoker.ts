@@ -36,7 +36,7 @@ import {
 import { type AdmitParts, admit } from "./steps/admit.ts";
 import { checkResult } from "./steps/check-schemas.ts";
 import { notAvailable } from "./steps/resolve.ts";
-import { logOutput } from "./steps/output-log.ts";
+import { type ToolLogs, endOfOutput, logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
@@ -49,6 +49,7 @@ export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly scopeOf: (caller: Caller) => ArtifactScope;
   readonly artifactLimits: ArtifactLimits;
   readonly transfers: Transfers;
+  readonly toolLogs: ToolLogs;
 }
 
 /** Context of a running call. */
@@ -167,11 +168,14 @@ async function run(
   if (unenforced.includes("isolation")) {
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
-  logOutput(execution, log);
+  logOutput(execution, log, parts.toolLogs);
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   status.finish();
-  record.ended(profile, acquired, limitMs, report);
-  logEvent(log, "tool.ended", { report, droppedStatusLines: status.droppedLines });
+  const output = endOfOutput(report, parts.toolLogs);
+  const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
+  record.ended(profile, acquired, limitMs, report, forCaller);
+  const ended = { ...report, stdout: output?.stdout, stderr: output?.stderr };
+  logEvent(log, "tool.ended", { report: ended, droppedStatusLines: status.droppedLines });
   if (cause === "time-limit") throw new TimeLimitReached();
   if (cause === "cancelled") throw cancelSignal.reason;
 

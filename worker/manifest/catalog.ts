@@ -30,6 +30,8 @@ export interface CatalogOptions {
   readonly profileNames: readonly string[];
   /** Queues that this worker consumes; all by default. */
   readonly queues?: readonly string[];
+  /** Whether this worker runs executables; by default it does. */
+  readonly runsExecutables?: boolean;
   /** Checks the tools of this worker; all are available by default. */
   readonly admit?: AdmitTool;
   /** Resolves when a refused tool may have become available before the next check. */

@@ -8,14 +8,20 @@ import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
-/** Languages a tool can be written in. */
-export const runtimes = ["python", "node"] as const;
+/** Languages a tool can be written in; `executable` is a program of any language. */
+export const runtimes = ["python", "node", "executable"] as const;
 export type Runtime = (typeof runtimes)[number];
 
-/** A function of a tool's module, or a class whose instances run calls. */
+/**
+ * A function of a tool's module, a class whose instances run calls, a class that provides several
+ * tools, or a program.
+ */
 export interface ToolCallable {
-  readonly kind: "function" | "class";
+  readonly kind: "function" | "class" | "provider" | "program";
+  /** Of the function or class; of a program, the name by which it knows the tool. */
   readonly name: string;
+  /** The tool of a provider that runs calls. */
+  readonly provides?: string;
 }
 
 /** A read-only mount of a file or directory of the host. */
@@ -63,8 +69,13 @@ export type GivenDescription = Partial<PublishedDescription>;
 export interface ToolEntry {
   readonly name: string;
   readonly runtime: Runtime;
-  /** Python: import path of the module. Node: path of the file below the tools' directory. */
+  /**
+   * Python: import path of the module. Node: path of the file below the tools' directory.
+   * Executable: path of the program below `toolDir`.
+   */
   readonly module: string;
+  /** Directory of the program below the tools' directory, or an absolute path in it. */
+  readonly toolDir?: string;
   readonly callable: ToolCallable;
   /** Version, name or path of the interpreter; undefined for the usual one. */
   readonly interpreter: string | undefined;

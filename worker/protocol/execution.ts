@@ -30,6 +30,21 @@ export interface ExecutionReport {
   /** Protections that this host lacks. */
   readonly unenforced: readonly string[];
   readonly usage: ExecutionUsage;
+  /** Only of a worker whose callers get it. */
+  readonly output?: ToolOutput | undefined;
+}
+
+/** The end of what a tool printed. */
+export interface ToolOutput {
+  readonly stdout: StreamEnd;
+  readonly stderr: StreamEnd;
+}
+
+/** The end of a stream. */
+export interface StreamEnd {
+  readonly text: string;
+  /** Bytes before it. */
+  readonly droppedBytes: number;
 }
 
 /** Resource usage of an execution; undefined where unmeasured. */
@@ -44,7 +59,7 @@ export interface ExecutionUsage {
 
 /** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
-  const { usage } = report;
+  const { usage, output } = report;
   const limits = limitNames.map((name) => {
     const { word, unit } = limitFacts[name];
     return [word, { bound: report.limits[name], unit, by: report.enforcedBy[name] }] as const;
@@ -63,7 +78,14 @@ export function executionBody(report: ExecutionReport): object {
       peak_processes: rounded(usage.peakProcesses),
       output_bytes: usage.outputBytes,
     },
+    ...(output && {
+      output: { stdout: streamBody(output.stdout), stderr: streamBody(output.stderr) },
+    }),
   };
+}
+
+function streamBody({ text, droppedBytes }: StreamEnd): object {
+  return { text, dropped_bytes: droppedBytes };
 }
 
 /** Members of an error's `data` for the limit that ended the call. */

@@ -10,13 +10,13 @@ import time
 from secure_tool_runtime import ToolContext, ToolError
 
 
-def echo_tool(ctx: ToolContext, message: str = "Hello") -> dict:
+def echo_tool(ctx: ToolContext, message: str = "Hello") -> dict[str, object]:
     """Answers with the message."""
     ctx.send_status("Echoing message...")
     return {"status": "success", "echoed_message": message}
 
 
-def process_file(ctx: ToolContext, input_file: str) -> dict:
+def process_file(ctx: ToolContext, input_file: str) -> dict[str, object]:
     """Counts lines, words and characters of a text artifact and saves them as summary.txt."""
     ctx.send_status("Loading input file...")
     content = ctx.load_artifact_text("input_file")
@@ -37,7 +37,7 @@ def process_file(ctx: ToolContext, input_file: str) -> dict:
     }
 
 
-def execute_python(ctx: ToolContext, code: str) -> dict:
+def execute_python(ctx: ToolContext, code: str) -> dict[str, object]:
     """
     Runs code and answers with what it printed and, if its last line is an expression, that value's
     repr.
@@ -47,15 +47,17 @@ def execute_python(ctx: ToolContext, code: str) -> dict:
     import io
 
     stdout = io.StringIO()
-    namespace = {"__name__": "__main__"}
-    value = None
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    value: object = None
     ctx.send_status("Running code...")
     try:
         tree = ast.parse(code, "<code>")
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body[-1] if tree.body else None
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
         with contextlib.redirect_stdout(stdout):
             exec(compile(tree, "<code>", "exec"), namespace)
-            if last is not None:
+            if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), "<code>", "eval"), namespace)
     except SyntaxError as error:
         raise ToolError(f"SyntaxError: {error.msg} (line {error.lineno})") from error
@@ -63,7 +65,7 @@ def execute_python(ctx: ToolContext, code: str) -> dict:
         place = _line_in_code(error)
         raise ToolError(f"{type(error).__name__}: {error} (line {place})") from error
 
-    answer = {"status": "success", "stdout": stdout.getvalue()}
+    answer: dict[str, object] = {"status": "success", "stdout": stdout.getvalue()}
     if value is not None:
         answer["result"] = repr(value)
     return answer
@@ -80,31 +82,25 @@ def _line_in_code(error: BaseException) -> int:
     return line
 
 
-def convert_temperature(value: float, source: str, target: str) -> dict:
+def convert_temperature(value: float, source: str, target: str) -> dict[str, object]:
     """
     Converts a temperature. Shows how a tool refuses what it cannot do: with a ToolError that says
     why.
     """
-    from_kelvin = {
-        "celsius": lambda kelvin: kelvin - 273.15,
-        "fahrenheit": lambda kelvin: kelvin * 9 / 5 - 459.67,
-        "kelvin": lambda kelvin: kelvin,
-    }
-    to_kelvin = {
-        "celsius": lambda degrees: degrees + 273.15,
-        "fahrenheit": lambda degrees: (degrees + 459.67) * 5 / 9,
-        "kelvin": lambda degrees: degrees,
-    }
+    # Degrees per kelvin, and the degrees at absolute zero.
+    units = {"celsius": (1, -273.15), "fahrenheit": (9 / 5, -459.67), "kelvin": (1, 0)}
     for unit in (source, target):
-        if unit not in to_kelvin:
-            raise ToolError(f'Unknown unit "{unit}"; known are {", ".join(to_kelvin)}')
-    kelvin = to_kelvin[source](value)
+        if unit not in units:
+            raise ToolError(f'Unknown unit "{unit}"; known are {", ".join(units)}')
+    scale, zero = units[source]
+    kelvin = (value - zero) / scale
     if kelvin < 0:
         raise ToolError(f"{value} {source} is below absolute zero")
-    return {"status": "success", "value": round(from_kelvin[target](kelvin), 2), "unit": target}
+    scale, zero = units[target]
+    return {"status": "success", "value": round(kelvin * scale + zero, 2), "unit": target}
 
 
-def count_slowly(ctx: ToolContext, to: int = 5, pause_seconds: float = 0.5) -> dict:
+def count_slowly(ctx: ToolContext, to: int = 5, pause_seconds: float = 0.5) -> dict[str, object]:
     """Counts up, one status per step: what a long-running tool looks like to its user."""
     for number in range(1, to + 1):
         if number > 1:

@@ -14,9 +14,7 @@ import type {
 } from "../../../worker/sandbox/sandbox.ts";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
-
-/** Output streams of a command. */
-export type StreamName = "stdout" | "stderr";
+import type { StreamName } from "../../invoke/output-view.ts";
 
 /** Watches the sandboxes of a backend. */
 export interface SandboxObserver {

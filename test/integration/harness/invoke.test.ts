@@ -69,6 +69,26 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     expect(worker.requests[0]?.properties).toMatchObject({ userId: "user-42" });
   });
 
+  test("shows what the tool printed with --logs, and nothing of it controls the terminal", async () => {
+    const stdout = { text: "one\ntwo", dropped_bytes: 7 };
+    const output = { stdout, stderr: { text: "\u001b[2JTraceback\n", dropped_bytes: 0 } };
+    const { run } = await setScene((_request, reply) =>
+      reply.result({ n: 1 }, { execution: { output } }),
+    );
+    const shown =
+      "stdout: … 7 bytes before\nstdout: one\nstderr: \\u001b[2JTraceback\nstdout: two\n";
+    expect(await run("--tool", "any", "--logs")).toMatchObject({ exitCode: 0, stderr: shown });
+    expect(await run("--tool", "any")).toMatchObject({ exitCode: 0, stderr: "" });
+  });
+
+  test("says with --logs how a worker sends them, where this one does not", async () => {
+    const { run } = await setScene((_request, reply) => reply.error("TOOL_ERROR", "no"));
+    expect(await run("--tool", "any", "--logs")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^no logs: .*TOOL_LOGS=caller.*\nTOOL_ERROR: no\n$/) as string,
+    });
+  });
+
   test("asks for any profile, and prints what a worker says that does not know it", async () => {
     const { run, worker } = await setScene((_request, reply) =>
       reply.error("INVALID_REQUEST", "unknown profile, expected one of standard, training"),

@@ -34,7 +34,7 @@ test("lists what a worker on this host would serve, with the reason for each tha
   expect(stderr).toBe("");
   expect(stdout.split("\n").slice(0, -1)).toEqual([
     "words    served      Counts words",
-    expect.stringMatching(/^foreign {2}not served {2}it is given by "executable"/),
+    expect.stringMatching(/^foreign {2}not served {2}it is an executable/),
     `weather  not served  ${packageReason}. Forecast`,
   ]);
   expect(exitCode).toBe(1);

@@ -91,6 +91,49 @@ describe("what a tool throws is an EXECUTION_ERROR with class and text", () => {
     });
   });
 
+  test("stderr has the stack, with the lines of the tool's own source", async () => {
+    const toolsDir = await toolsDirectory({
+      "f.ts": `interface Row { x: { y: number } }
+const inner = (rows: Row[]): number =>
+  rows[0]!.x.y;
+
+export function f() {
+  try {
+    return { n: inner([]) };
+  } catch (cause) {
+    throw new Error("bad row", { cause });
+  }
+}`,
+    });
+    const { stderr } = await runTool("f.ts", "f", { toolsDir });
+    expect(stderr.replaceAll(`file://${toolsDir}/`, "")).toBe(`Error: bad row
+    at f (f.ts:9:11)
+        throw new Error("bad row", { cause });
+              ^
+Caused by: TypeError: Cannot read properties of undefined (reading 'x')
+    at inner (f.ts:3:12)
+        rows[0]!.x.y;
+                 ^
+    at f (f.ts:7:17)
+        return { n: inner([]) };
+                    ^
+`);
+  });
+
+  test("a stack that a tool makes up cannot keep the runner from its answer", async () => {
+    const toolsDir = await toolsDirectory({
+      "f.cjs": `exports.f = () => {
+        require("node:child_process").execFileSync("mkfifo", ["pipe"]);
+        const files = ["/dev/zero", process.cwd() + "/pipe", "/%zz", "/", "/no/such"];
+        const frames = files.map((file) => "    at f (" + file + ":1:1)");
+        throw Object.assign(new Error("x"), { stack: ["Error: x", ...frames].join("\\n") });
+      };`,
+    });
+    const { stderr, document } = await runTool("f.cjs", "f", { toolsDir });
+    expect(stderr).toMatch(/^Error: x\n( {4}at f \(\/.*:1:1\)\n){5}$/);
+    expect(document).toMatchObject({ error: "Tool threw Error: x" });
+  });
+
   test("a text is cut at 4000 characters", async () => {
     const { error } = (await answerHere("throw new Error('é'.repeat(5000))")) as { error: string };
     expect(error).toHaveLength(4000);

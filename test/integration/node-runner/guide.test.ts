@@ -38,8 +38,8 @@ const importing = 'import { ToolError } from "secure-tool-runtime/tool";\n';
 /** The guide's tools where a sandbox has them, with the runtime above. */
 async function guideTools(): Promise<string> {
   const root = await toolsDirectory({
-    "tools/words.ts": block("ts", "countWords"),
-    "tools/words.test.js": block("js", "countWords"),
+    "tools/count-words.ts": block("ts", "countWords"),
+    "tools/count-words.test.js": block("js", "countWords"),
     "tools/repeat.ts": importing + block("ts", "repeat"),
     "tools/compress.ts": block("ts", "compress"),
     "tools/package.json": '{ "private": true, "type": "module" }',
@@ -53,11 +53,11 @@ async function call(module: string, name: string, options: RunOptions): Promise<
 }
 
 test("the first tool counts, and refuses", { tags: "full" }, async () => {
-  const counted = await call("words.ts", "countWords", { args: { text: "one two three" } });
+  const counted = await call("count-words.ts", "countWords", { args: { text: "one two three" } });
   expect(counted.document).toMatchObject({ result: { status: "success", count: 3 } });
   expect(statuses(counted)).toEqual(["Counting..."]);
   expect(await readFile(join(counted.workDir, "output/words.txt"), "utf8")).toBe("one\ntwo\nthree");
-  expect((await call("words.ts", "countWords", { args: { text: "" } })).document).toEqual({
+  expect((await call("count-words.ts", "countWords", { args: { text: "" } })).document).toEqual({
     error: "There is no text to count",
     error_code: "TOOL_ERROR",
   });
@@ -94,7 +94,7 @@ test("the tests of the first tool", async () => {
 
 test("its tools pass tsc with its tsconfig.json", { tags: "full" }, async () => {
   const files = {
-    "words.ts": block("ts", "countWords"),
+    "count-words.ts": block("ts", "countWords"),
     "repeat.ts": importing + block("ts", "repeat"),
     "compress.ts": block("ts", "compress"),
     "package.json": '{ "private": true, "type": "module" }',

@@ -69,7 +69,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
       uvBin: undefined,
       ...options.settings,
     },
-    toolsDirs: { python: tools, node: tools },
+    toolsDirs: { python: tools, node: tools, executable: tools },
     environment,
     backend,
     uid: isRoot ? 60_001 : undefined,

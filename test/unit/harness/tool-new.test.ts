@@ -2,8 +2,8 @@
  * Names of new tools, and entries in manifests that somebody else has written.
  */
 import { describe, expect, test } from "vitest";
-import { withEntry } from "../../../harness/tool/manifest-entry.ts";
-import { nodeNames, pythonNames } from "../../../harness/tool/names.ts";
+import { withEntry } from "../../../harness/tool/new/manifest-entry.ts";
+import { nodeNames, pythonClassName, pythonNames } from "../../../harness/tool/new/names.ts";
 import { parseNewToolName } from "../../../harness/options/option-values.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { parseProfiles } from "../../../worker/sandbox/profiles-file.ts";
@@ -35,6 +35,16 @@ describe("the name of a tool", () => {
     ["trailing-", "trailing"],
   ] as const)("%s becomes the Node function %s", ([tool, name]) => {
     expect(nodeNames(tool)).toEqual({ file: tool, callable: name });
+  });
+
+  test.for([
+    ["count", "Count"],
+    ["my_tool", "MyTool"],
+    ["tool_3d", "Tool3d"],
+    ["a_b_c", "ABC"],
+    ["dynamic_tool", "DynamicToolClass"],
+  ] as const)("%s becomes the Python class %s", ([name, className]) => {
+    expect(pythonClassName(name)).toBe(className);
   });
 
   test("begins with a letter or digit, as manifests have it", () => {

@@ -10,7 +10,7 @@ import { showLogLine } from "../../../worker/telemetry/pretty-log.ts";
 import type { Context } from "../../../harness/context.ts";
 import { statusPrinter } from "../../../harness/invoke/answer.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
-import { OutputView } from "../../../harness/tool/debug/output-view.ts";
+import { OutputView } from "../../../harness/invoke/output-view.ts";
 import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
 
 /** A screen without colours, and what is on it. */

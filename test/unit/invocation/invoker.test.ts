@@ -50,6 +50,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     artifactLimits: { maxBytes: 0, callMaxBytes: 0, maxOutputs: 1 },
+    toolLogs: { to: "off", maxBytes: 1024 },
     transfers: new Transfers(),
     profiles: builtInProfiles,
     defaultProfile: "standard",

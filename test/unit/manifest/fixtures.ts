@@ -2,13 +2,17 @@
  * Manifests for tests.
  */
 import type { Manifest, PackageSet, ToolEntry } from "../../../worker/manifest/manifest.ts";
-import { type ParsedManifest, parseManifest } from "../../../worker/manifest/parse.ts";
+import {
+  type ParsedManifest,
+  type ParseOptions,
+  parseManifest,
+} from "../../../worker/manifest/parse.ts";
 
 export const profileNames = ["restrictive", "standard", "permissive"];
 
 /** Parses a text under the name `m.yaml`. */
-export function parse(text: string): ParsedManifest {
-  return parseManifest(Buffer.from(text), { path: "m.yaml", profileNames });
+export function parse(text: string, options: Partial<ParseOptions> = {}): ParsedManifest {
+  return parseManifest(Buffer.from(text), { path: "m.yaml", profileNames, ...options });
 }
 
 /** A manifest text with one small tool per name. */

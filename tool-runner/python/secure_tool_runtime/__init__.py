@@ -18,6 +18,34 @@ try:
 except ImportError:
     from json.encoder import encode_basestring as _quote
 
+# Type checkers take it for true. An import of `typing` takes milliseconds of each cold start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+    from .artifacts import Artifact, ArtifactTypeInfo, get_artifact_info, is_artifact_type
+    from .class_tools import DynamicTool, DynamicToolProvider
+    from .facade import ToolContextFacade
+    from .results import TOOL_RESULT_SCHEMA_VERSION, DataDisposition, DataObject, ToolResult
+
+__all__ = [
+    "TOOL_RESULT_SCHEMA_VERSION",
+    "Artifact",
+    "ArtifactTypeInfo",
+    "DataDisposition",
+    "DataObject",
+    "DynamicTool",
+    "DynamicToolProvider",
+    "ToolContext",
+    "ToolContextFacade",
+    "ToolError",
+    "ToolResult",
+    "get_artifact_info",
+    "is_artifact_type",
+]
+
 # POSIX writes up to PIPE_BUF bytes to a pipe in one piece; 4096 on Linux (pipe(7)).
 _STATUS_LINE_MAX_BYTES = 4096
 
@@ -40,10 +68,12 @@ _MODULE_OF = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(__import__(f"{__name__}.{_MODULE_OF[name]}", fromlist=[name]), name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(__import__(f"{__name__}.{_MODULE_OF[name]}", fromlist=[name]), name)
 
 
 class StandIns:
@@ -56,7 +86,7 @@ class StandIns:
     """
 
     @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> object:
+    def find_spec(name: str, _path: object = None, _target: object = None) -> "ModuleSpec | None":
         """As importlib wants it."""
         parent, _, _ = name.rpartition(".")
         if name.partition(".")[0] not in _STAND_INS:
@@ -111,8 +141,8 @@ class ToolContext:
         output_dir: str = "output",
         status_pipe: "str | None" = None,
         artifact_paths: "dict[str, str] | None" = None,
-        artifact_metadata: "dict[str, dict] | None" = None,
-        tool_config: "dict | None" = None,
+        artifact_metadata: "dict[str, dict[str, Any]] | None" = None,
+        tool_config: "dict[str, Any] | None" = None,
         user_id: str = "",
         session_id: str = "",
         app_name: str = "",
@@ -131,12 +161,12 @@ class ToolContext:
         self._config = tool_config or {}
         self._outputs: "dict[str, dict[str, str]]" = {}
         self._runner_pid = runner_pid
-        self.user_id = user_id
-        self.session_id = session_id
-        self.app_name = app_name
-        self.task_id = task_id
-        self.deadline = deadline
-        self.traceparent = traceparent
+        self.user_id: str = user_id
+        self.session_id: str = session_id
+        self.app_name: str = app_name
+        self.task_id: str = task_id
+        self.deadline: "float | None" = deadline
+        self.traceparent: "str | None" = traceparent
 
     def send_status(self, message: str) -> bool:
         """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.
@@ -323,7 +353,7 @@ class _StatusPipe:
         self._path = path
         self._descriptor = self._open()
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> "tuple[object, ...]":
         # A descriptor's number means something else in a process that was spawned, not forked: open
         # anew there.
         return (_StatusPipe, (self._path,))
@@ -331,7 +361,9 @@ class _StatusPipe:
     def send(self, message: str) -> bool:
         return self._write(_status_line(message))
 
-    def send_described(self, describe: object, *of: object, is_whole: bool = False) -> bool:
+    def send_described(
+        self, describe: "Callable[..., tuple[str, str]]", *of: object, is_whole: bool = False
+    ) -> bool:
         """
         Sends the text and the details that `describe` makes. Where both do not fit into a line,
         sends the text alone, or nothing if the details are what counts.

@@ -12,13 +12,13 @@ class Artifact:
         filename: str,
         version: int,
         mime_type: str,
-        metadata: "dict | None" = None,
+        metadata: "dict[str, object] | None" = None,
     ) -> None:
-        self.content = content
-        self.filename = filename
-        self.version = version
-        self.mime_type = mime_type
-        self.metadata = {} if metadata is None else metadata
+        self.content: "bytes | str" = content
+        self.filename: str = filename
+        self.version: int = version
+        self.mime_type: str = mime_type
+        self.metadata: "dict[str, object]" = {} if metadata is None else metadata
 
     def __eq__(self, other: object) -> bool:
         return _members(self) == _members(other) if type(other) is type(self) else NotImplemented
@@ -43,9 +43,9 @@ class ArtifactTypeInfo:
     def __init__(
         self, is_artifact: bool = False, is_list: bool = False, is_optional: bool = False
     ) -> None:
-        self.is_artifact = is_artifact
-        self.is_list = is_list
-        self.is_optional = is_optional
+        self.is_artifact: bool = is_artifact
+        self.is_list: bool = is_list
+        self.is_optional: bool = is_optional
 
     def __eq__(self, other: object) -> bool:
         return _members(self) == _members(other) if type(other) is type(self) else NotImplemented

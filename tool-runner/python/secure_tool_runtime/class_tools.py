@@ -1,5 +1,13 @@
 """The base classes of class tools."""
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from .artifacts import ArtifactTypeInfo
+
+    _Function = TypeVar("_Function")
+
 
 class DynamicTool:
     """
@@ -13,25 +21,25 @@ class DynamicTool:
 
     # A class to validate the configuration with, such as a pydantic model; the tool gets its
     # instance.
-    config_model = None
+    config_model: "type | None" = None
 
-    def __init__(self, tool_config: object = None) -> None:
-        self.tool_config = tool_config or {}
+    def __init__(self, tool_config: "Any" = None) -> None:
+        self.tool_config: "Any" = tool_config or {}
 
-    tool_name = ""
-    tool_description = ""
-    parameters_schema = None
+    tool_name: str = ""
+    tool_description: str = ""
+    parameters_schema: object = None
     raw_string_args: "list[str]" = []
-    resolution_type = "early"
+    resolution_type: object = "early"
     ctx_facade_param_name: "str | None" = None
     artifact_args: "list[str]" = []
-    auth_config: "dict | None" = None
-    config_schema: "list | None" = None
+    auth_config: "dict[str, Any] | None" = None
+    config_schema: "list[Any] | None" = None
     timeout_seconds: "int | None" = None
-    volume_params: "list | None" = None
+    volume_params: "list[Any] | None" = None
 
     @property
-    def artifact_params(self) -> dict:
+    def artifact_params(self) -> "dict[str, ArtifactTypeInfo]":
         """How each parameter that is an artifact is taken, by name."""
         from .artifacts import ArtifactTypeInfo
 
@@ -43,42 +51,42 @@ class DynamicTool:
     async def cleanup(self, component: object, tool_config: object) -> None:
         """For an agent that loads the tool itself. The worker never calls it."""
 
-    def dynamic_schema(self, config: dict) -> "dict | None":
+    def dynamic_schema(self, config: "dict[str, Any]") -> "dict[str, Any] | None":
         """For a platform that asks the tool for its schema. The worker never calls it."""
         return None
 
     async def _run_async_impl(
-        self, args: dict, tool_context: object = None, credential: "str | None" = None
+        self, args: "dict[str, Any]", tool_context: object = None, credential: "str | None" = None
     ) -> object:
         raise NotImplementedError(f"{type(self).__name__} has no _run_async_impl of its own")
 
 
 class DynamicToolProvider:
-    """A class that offers several tools to an agent that loads it itself.
+    """A class that provides several tools: functions that are registered with it, by their names,
+    and those that `create_tools` makes, by their `tool_name`.
 
-    The worker makes an instance for a function that is registered with the class and takes `self`.
-    An entry of the manifest names one such function; tools that `create_tools` makes cannot be
-    named.
+    An entry of the manifest names the class and, in `tools`, the tools. For each call the worker
+    makes an instance without arguments, whose `_tool_config` is the configuration.
     """
 
-    config_model = None
-    auth_config: "dict | None" = None
-    config_schema: "list | None" = None
-    _decorated_tools: list = []
+    config_model: "type | None" = None
+    auth_config: "dict[str, Any] | None" = None
+    config_schema: "list[Any] | None" = None
+    _decorated_tools: "list[object]" = []
 
-    def __init__(self, tool_config: object = None) -> None:
-        self._tool_config = tool_config or {}
+    def __init__(self, tool_config: "Any" = None) -> None:
+        self._tool_config: "Any" = tool_config or {}
 
     @classmethod
-    def register_tool(cls, function: object) -> object:
+    def register_tool(cls, function: "_Function") -> "_Function":
         """A decorator. The function stays what it is, and can be named by a manifest."""
         cls._decorated_tools = [*cls._decorated_tools, function]
         return function
 
-    def dynamic_schema(self, config: dict) -> "dict | None":
+    def dynamic_schema(self, config: "dict[str, Any]") -> "dict[str, Any] | None":
         """For a platform that asks the tools for their schemas. The worker never calls it."""
         return None
 
-    def create_tools(self, tool_config: object = None) -> list:
-        """For an agent that loads the provider itself. The worker never calls it."""
+    def create_tools(self, tool_config: "Any" = None) -> "list[Any]":
+        """More tools, made for the configuration."""
         return []

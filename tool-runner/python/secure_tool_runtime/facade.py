@@ -10,6 +10,7 @@ from . import ToolContext
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Literal, overload
 
 
 class IPCError(RuntimeError):
@@ -32,18 +33,18 @@ class ToolContextFacade:
 
     def __init__(self, context: "ToolContext | None" = None) -> None:
         self._context = ToolContext() if context is None else context
-        self.user_id = self._context.user_id
-        self.session_id = self._context.session_id
-        self.app_name = self._context.app_name
-        self.task_id = self._context.task_id
-        self.deadline = self._context.deadline
-        self.traceparent = self._context.traceparent
+        self.user_id: str = self._context.user_id
+        self.session_id: str = self._context.session_id
+        self.app_name: str = self._context.app_name
+        self.task_id: str = self._context.task_id
+        self.deadline: "float | None" = self._context.deadline
+        self.traceparent: "str | None" = self._context.traceparent
         self.user_profile: "dict[str, object]" = {}
         self.state: "dict[str, object]" = {}
-        self.raw_tool_context = None
+        self.raw_tool_context: None = None
 
     @property
-    def a2a_context(self) -> "dict | None":
+    def a2a_context(self) -> "object | None":
         """
         What the tool itself has put into `state` under this name: this runtime gets none from
         agents.
@@ -59,6 +60,18 @@ class ToolContextFacade:
     def volume_mounts(self) -> "list[object]":
         """None: an operator mounts directories by the manifest."""
         return []
+
+    if TYPE_CHECKING:
+
+        @overload
+        async def load_artifact(
+            self, filename: str, version: int | str = ..., as_text: Literal[False] = ...
+        ) -> bytes: ...
+
+        @overload
+        async def load_artifact(
+            self, filename: str, version: int | str = ..., *, as_text: Literal[True]
+        ) -> str: ...
 
     async def load_artifact(
         self, filename: str, version: "int | str" = "latest", as_text: bool = False
@@ -182,7 +195,7 @@ class ToolContextFacade:
         """Raises IPCError: this runtime has no language model for its tools."""
         raise IPCError("this runtime has no language model for its tools; call_llm cannot be answered")
 
-    def _inputs(self) -> "list[tuple[str, str, dict]]":
+    def _inputs(self) -> "list[tuple[str, str, dict[str, Any]]]":
         """Filename, path and metadata of each input artifact."""
         inputs = []
         for param, path in self._context._artifact_paths.items():
@@ -190,7 +203,7 @@ class ToolContextFacade:
             inputs.append((metadata.get("filename", os.path.basename(path)), path, metadata))
         return inputs
 
-    def _find(self, filename: str, version: "int | str") -> "tuple[str, dict]":
+    def _find(self, filename: str, version: "int | str") -> "tuple[str, dict[str, Any]]":
         found = [(path, metadata) for each, path, metadata in self._inputs() if each == filename]
         if not found and filename in self._context._artifact_paths:
             path = self._context._artifact_paths[filename]

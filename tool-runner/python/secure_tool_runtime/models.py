@@ -6,6 +6,18 @@ takes 100 ms to import.
 import enum
 from _collections_abc import Mapping
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from builtins import dict as Dict
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    # What a check takes: a value, its place, the problems so far.
+    Problems = list[tuple[Any, ...]]
+    Check = Callable[[object, tuple[object, ...], Problems], Any]
+
 REQUIRED = object()
 """The default of a member that has none."""
 
@@ -16,8 +28,8 @@ class ValidationError(ValueError):
     the caller.
     """
 
-    def __init__(self, title: str, problems: "list[tuple]") -> None:
-        self.title = title
+    def __init__(self, title: str, problems: "Problems") -> None:
+        self.title: str = title
         self._problems = problems
         count = len(problems)
         lines = [f"{count} validation error{'' if count == 1 else 's'} for {title}"]
@@ -26,14 +38,14 @@ class ValidationError(ValueError):
             lines.append(f"  {message} [type={kind}, input_type={type(value).__name__}]")
         super().__init__("\n".join(lines))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> "tuple[object, ...]":
         return (ValidationError, (self.title, self._problems))
 
     def error_count(self) -> int:
         """How many members are wrong."""
         return len(self._problems)
 
-    def errors(self, **_options: object) -> "list[dict]":
+    def errors(self, **_options: object) -> "list[dict[str, object]]":
         """`type`, `loc`, `msg` and `input` of each."""
         names = ("type", "loc", "msg", "input")
         return [dict(zip(names, problem)) for problem in self._problems]
@@ -47,15 +59,16 @@ class Model:
     """
 
     __slots__ = ("__dict__", "_fields_set")
-    _fields: "dict[str, tuple]" = {}
+    _fields: "Dict[str, tuple[Check, object]]" = {}
+    _fields_set: "set[str]"
 
     def __init__(self, /, **members: object) -> None:
         problems = self._fill(members, ())
         if problems:
             raise ValidationError(type(self).__name__, problems)
 
-    def _fill(self, members: Mapping, place: tuple) -> "list[tuple]":
-        problems: "list[tuple]" = []
+    def _fill(self, members: "Mapping[str, object]", place: "tuple[object, ...]") -> "Problems":
+        problems: "Problems" = []
         for name, (check, default) in self._fields.items():
             if name in members:
                 self.__dict__[name] = check(members[name], (*place, name), problems)
@@ -76,7 +89,7 @@ class Model:
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented
 
-    def __iter__(self):
+    def __iter__(self) -> "Iterator[tuple[str, Any]]":
         yield from self.__dict__.items()
 
     def __repr__(self) -> str:
@@ -94,16 +107,16 @@ class Model:
         return self._fields_set
 
     @classmethod
-    def model_validate(cls, members: object, **_options: object) -> "Model":
+    def model_validate(cls, members: object, **_options: object) -> "Self":
         """An instance of a dict's members, or the instance itself. Raises ValidationError."""
-        problems: "list[tuple]" = []
+        problems: "Problems" = []
         made = model_of(cls)(members, (), problems)
         if problems:
             raise ValidationError(cls.__name__, problems)
         return made
 
     @classmethod
-    def model_validate_json(cls, document: "str | bytes", **_options: object) -> "Model":
+    def model_validate_json(cls, document: "str | bytes", **_options: object) -> "Self":
         """An instance of the members in a JSON document. Raises ValidationError."""
         import json
 
@@ -115,7 +128,7 @@ class Model:
         return cls.model_validate(members)
 
     @classmethod
-    def model_construct(cls, _fields_set: "set[str] | None" = None, **members: object) -> "Model":
+    def model_construct(cls, _fields_set: "set[str] | None" = None, **members: object) -> "Self":
         """An instance of members that are not checked."""
         made = cls.__new__(cls)
         for name, (_check, default) in cls._fields.items():
@@ -124,7 +137,7 @@ class Model:
         made._fields_set = {name for name in cls._fields if name in members}
         return made
 
-    def model_copy(self, *, update: "dict | None" = None, deep: bool = False) -> "Model":
+    def model_copy(self, *, update: "Dict[str, Any] | None" = None, deep: bool = False) -> "Self":
         """A copy with other values for some members, which are not checked."""
         import copy
 
@@ -133,7 +146,7 @@ class Model:
         made.__dict__.update(update or {})
         return made
 
-    def model_dump(self, *, mode: str = "python", **options: object) -> "dict[str, object]":
+    def model_dump(self, *, mode: str = "python", **options: "Any") -> "Dict[str, Any]":
         """The members as a dict, models inside as dicts.
 
         With `mode="json"` of values that JSON has. `include` and `exclude` name members;
@@ -145,7 +158,7 @@ class Model:
         members = dumped(self, **options)
         return for_json(members) if mode == "json" else members
 
-    def model_dump_json(self, *, indent: "int | None" = None, **options: object) -> str:
+    def model_dump_json(self, *, indent: "int | None" = None, **options: "Any") -> str:
         """`model_dump(mode="json")` as text."""
         import json
 
@@ -162,7 +175,7 @@ class Model:
     json = model_dump_json
 
 
-def text(value: object, place: tuple, problems: "list[tuple]") -> "str | None":
+def text(value: object, place: "tuple[object, ...]", problems: "Problems") -> "str | None":
     """Check for `str`; bytes in UTF-8 become text."""
     plain = value.value if isinstance(value, enum.Enum) else value
     if isinstance(plain, str):
@@ -178,11 +191,13 @@ def text(value: object, place: tuple, problems: "list[tuple]") -> "str | None":
         return None
 
 
-def text_or_bytes(value: object, place: tuple, problems: "list[tuple]") -> "str | bytes | None":
+def text_or_bytes(
+    value: object, place: "tuple[object, ...]", problems: "Problems"
+) -> "str | bytes | None":
     """Check for `Union[str, bytes]`."""
     if isinstance(value, bytes):
         return bytes(value)
-    failed: "list[tuple]" = []
+    failed: "Problems" = []
     found = text(value, (*place, "str"), failed)
     if failed and isinstance(value, bytearray):
         return bytes(value)
@@ -192,10 +207,10 @@ def text_or_bytes(value: object, place: tuple, problems: "list[tuple]") -> "str 
     return found
 
 
-def one_of(choices: "type[enum.Enum]"):
+def one_of(choices: "type[enum.Enum]") -> "Check":
     """Check for the values of an enumeration; a member of it becomes its value."""
 
-    def check(value: object, place: tuple, problems: "list[tuple]") -> object:
+    def check(value: object, place: "tuple[object, ...]", problems: "Problems") -> object:
         found = text(value, place, [])
         values = [each.value for each in choices]
         if found not in values:
@@ -207,7 +222,9 @@ def one_of(choices: "type[enum.Enum]"):
     return check
 
 
-def text_keyed(value: object, place: tuple, problems: "list[tuple]") -> "dict | None":
+def text_keyed(
+    value: object, place: "tuple[object, ...]", problems: "Problems"
+) -> "dict[str | None, object] | None":
     """Check for `Dict[str, Any]`; any mapping becomes a dict."""
     if not isinstance(value, Mapping):
         problems.append(("dict_type", place, "Input should be a valid dictionary", value))
@@ -219,12 +236,14 @@ def text_keyed(value: object, place: tuple, problems: "list[tuple]") -> "dict | 
     return found
 
 
-def list_of(check):
+def list_of(check: "Check") -> "Check":
     """
     Check for `List[…]`; whatever can be iterated over becomes a list, but for text and mappings.
     """
 
-    def check_list(value: object, place: tuple, problems: "list[tuple]") -> "list | None":
+    def check_list(
+        value: "Any", place: "tuple[object, ...]", problems: "Problems"
+    ) -> "list[object] | None":
         is_one = isinstance(value, (str, bytes, bytearray, memoryview, Mapping))
         if is_one or not hasattr(type(value), "__iter__"):
             problems.append(("list_type", place, "Input should be a valid list", value))
@@ -234,23 +253,25 @@ def list_of(check):
     return check_list
 
 
-def optional(check):
+def optional(check: "Check") -> "Check":
     """Check for `Optional[…]`."""
 
-    def check_optional(value: object, place: tuple, problems: "list[tuple]") -> object:
+    def check_optional(
+        value: object, place: "tuple[object, ...]", problems: "Problems"
+    ) -> object:
         return None if value is None else check(value, place, problems)
 
     return check_optional
 
 
-def model_of(model: "type[Model]"):
+def model_of(model: "type[Model]") -> "Check":
     """
     Check for a model. What has a model's first members is taken for one: of another package, or the
     tool's own.
     """
     required = [name for name, (_check, default) in model._fields.items() if default is REQUIRED]
 
-    def check(value: object, place: tuple, problems: "list[tuple]") -> object:
+    def check(value: object, place: "tuple[object, ...]", problems: "Problems") -> object:
         if isinstance(value, model):
             return value
         if isinstance(value, dict):

@@ -9,6 +9,13 @@ import enum
 
 from .models import REQUIRED, Model, list_of, model_of, one_of, optional, text, text_keyed, text_or_bytes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
 TOOL_RESULT_SCHEMA_VERSION = "1.0"
 """Version of the form that `to_serializable` gives."""
 
@@ -28,6 +35,27 @@ class SerializableData:
     """Ways of a data object to and from values that JSON has."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        name: str
+        content: str | bytes
+        mime_type: str
+        disposition: DataDisposition
+        description: str | None
+        preview: str | None
+        metadata: dict[str, Any] | None
+        tags: list[str] | None
+
+        def __init__(
+            self,
+            name: str,
+            content: str | bytes,
+            mime_type: str = ...,
+            disposition: DataDisposition | str = ...,
+            description: str | None = ...,
+            preview: str | None = ...,
+            metadata: dict[str, Any] | None = ...,
+            tags: list[str] | None = ...,
+        ) -> None: ...
 
     def to_serializable(self) -> "dict[str, object]":
         """
@@ -46,7 +74,7 @@ class SerializableData:
         return {"name": self.name, "content": content, "is_binary": is_binary, **members}
 
     @classmethod
-    def from_serialized(cls, data: "dict[str, object]") -> "SerializableData":
+    def from_serialized(cls, data: "dict[str, Any]") -> "Self":
         """The data object of a `to_serializable`. Raises KeyError without a name."""
         content = data.get("content", "")
         if data.get("is_binary", False):
@@ -68,25 +96,44 @@ class ResultMethods:
     """Ways to make a result, and from values that JSON has."""
 
     __slots__ = ()
-    _data_object: type
+    _data_object: "type[SerializableData]"
     _no_message: "str | None" = None
+    if TYPE_CHECKING:
+        status: str
+        message: str | None
+        data: dict[str, Any] | None
+        data_objects: list[SerializableData]
+        error_code: str | None
+
+        def __init__(
+            self,
+            *,
+            status: str = ...,
+            message: str | None = ...,
+            data: dict[str, Any] | None = ...,
+            data_objects: Sequence[SerializableData] | None = ...,
+            error_code: str | None = ...,
+        ) -> None: ...
 
     @classmethod
     def ok(
-        cls, message: str, data: "dict | None" = None, data_objects: "list | None" = None
-    ) -> "ResultMethods":
+        cls,
+        message: str,
+        data: "dict[str, Any] | None" = None,
+        data_objects: "Sequence[SerializableData] | None" = None,
+    ) -> "Self":
         """A success."""
         return cls(status="success", message=message, data=data, data_objects=data_objects or [])
 
     @classmethod
     def error(
-        cls, message: str, code: "str | None" = None, data: "dict | None" = None
-    ) -> "ResultMethods":
+        cls, message: str, code: "str | None" = None, data: "dict[str, Any] | None" = None
+    ) -> "Self":
         """A failure that the agent hands to the model; on the wire it is a result, not an error."""
         return cls(status="error", message=message, error_code=code, data=data)
 
     @classmethod
-    def auth_required(cls, message: str = "Authentication required") -> "ResultMethods":
+    def auth_required(cls, message: str = "Authentication required") -> "Self":
         """A failure for want of the caller's authorization, for agents that know its code."""
         return cls(status="error", message=message, error_code="AUTH_REQUIRED")
 
@@ -94,10 +141,10 @@ class ResultMethods:
     def partial(
         cls,
         message: str,
-        data: "dict | None" = None,
-        data_objects: "list | None" = None,
+        data: "dict[str, Any] | None" = None,
+        data_objects: "Sequence[SerializableData] | None" = None,
         error_code: "str | None" = None,
-    ) -> "ResultMethods":
+    ) -> "Self":
         """A success of some parts only."""
         data_objects = data_objects or []
         return cls(
@@ -106,15 +153,18 @@ class ResultMethods:
 
     @classmethod
     def pending(
-        cls, message: str, data: "dict | None" = None, data_objects: "list | None" = None
-    ) -> "ResultMethods":
+        cls,
+        message: str,
+        data: "dict[str, Any] | None" = None,
+        data_objects: "Sequence[SerializableData] | None" = None,
+    ) -> "Self":
         """
         A result that somebody else still has to give, for agents that know how to wait for it.
         """
         return cls(status="pending", message=message, data=data, data_objects=data_objects or [])
 
     @classmethod
-    def from_serialized(cls, data: "dict[str, object]") -> "ResultMethods":
+    def from_serialized(cls, data: "dict[str, Any]") -> "Self":
         """
         The result of a `to_serializable`; data objects that are none are left out, with a warning.
 

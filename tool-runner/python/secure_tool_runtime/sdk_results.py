@@ -5,6 +5,10 @@ checked.
 
 from .results import DataDisposition, ResultMethods, SerializableData
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class _Record:
     """Shown and compared by its members."""
@@ -29,10 +33,10 @@ class DataObject(SerializableData, _Record):
         name: str,
         content: "str | bytes",
         mime_type: str = "text/plain",
-        disposition: DataDisposition = DataDisposition.AUTO,
+        disposition: "DataDisposition | str" = DataDisposition.AUTO,
         description: "str | None" = None,
         preview: "str | None" = None,
-        metadata: "dict | None" = None,
+        metadata: "dict[str, Any] | None" = None,
         tags: "list[str] | None" = None,
     ) -> None:
         self.name = name
@@ -69,15 +73,15 @@ class ToolResult(ResultMethods, _Record):
     def __init__(
         self,
         status: str = "success",
-        message: str = "",
-        data: "dict | None" = None,
-        data_objects: "list[DataObject] | None" = None,
+        message: "str | None" = "",
+        data: "dict[str, Any] | None" = None,
+        data_objects: "list[SerializableData] | None" = None,
         error_code: "str | None" = None,
     ) -> None:
         self.status = status
         self.message = message
         self.data = data
-        self.data_objects = [] if data_objects is None else data_objects
+        self.data_objects: "list[SerializableData]" = [] if data_objects is None else data_objects
         self.error_code = error_code
 
     def to_serializable(self) -> "dict[str, object]":

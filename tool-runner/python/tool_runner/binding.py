@@ -46,7 +46,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     injected = {parameter.name: _context_for(kind, context) for parameter, kind in wanting_context}
     tool_config = call.tool_config
     if parameters and parameters[0].name == _PROVIDER_NAME:
-        from .class_tools import provider_of
+        from .providers import provider_of
 
         tool_config, provider = provider_of(function, call)
         if provider is not None:
@@ -83,7 +83,7 @@ def hidden_parameters(function: object, signature: Signature, module: object) ->
     names = {each.name for each, _ in wanting} | {_CONFIG_NAME}
     names.update(each.name for each in parameters if _kind_of(each, signature) is not None)
     if parameters and parameters[0].name == _PROVIDER_NAME:
-        from .class_tools import provider_class
+        from .providers import provider_class
 
         if provider_class(function, module) is not None:
             names.add(_PROVIDER_NAME)

@@ -143,7 +143,17 @@ def _run_tool(call: Call, context: ToolContext) -> object:
             from .describe.tools import description_of
 
             return description_of(tool, call)
-        if call.class_name:
+        if call.class_name and call.tool_name:
+            from .class_tools import bind_instance
+            from .providers import provided_by
+
+            function, instance = provided_by(tool, call)
+            if function is None:
+                tool, positional, keywords = bind_instance(instance, call, context)
+            else:
+                call.function = call.tool_name
+                tool, (positional, keywords) = function, bind(function, call, context)
+        elif call.class_name:
             from .class_tools import bind_class
 
             tool, positional, keywords = bind_class(tool, call, context)

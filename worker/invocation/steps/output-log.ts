@@ -1,7 +1,8 @@
 /**
- * Streams the output of a running tool to the debug log.
+ * The output of a tool: nobody's, the end of it in the debug log, or the caller's too.
  */
-import type { Execution } from "../../sandbox/sandbox.ts";
+import type { ToolOutput } from "../../protocol/execution.ts";
+import type { CapturedOutput, Execution, ExitReport } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
@@ -9,16 +10,50 @@ import type { Logger } from "../../telemetry/logger.ts";
 /** Logged bytes per stream of a call; the report has the end of longer output. */
 const maxLoggedBytes = 1024 * 1024;
 
+/**
+ * Destinations of the output. `off`: none. `log`: its end is in the debug log. `caller`: also in
+ * the answer, and the debug log has each line as it comes. For development.
+ */
+export const toolLogDestinations = ["off", "log", "caller"] as const;
+
+/** What becomes of the output of tools. */
+export interface ToolLogs {
+  readonly to: (typeof toolLogDestinations)[number];
+  /** Bytes of the end of each stream. */
+  readonly maxBytes: number;
+}
+
 type StreamName = "stdout" | "stderr";
 
-/** Logs the output of an execution at level debug. */
-export function logOutput(execution: Pick<Execution, StreamName>, log: Logger): void {
-  if (!log.isLevelEnabled("debug")) return;
+/** Logs the output of an execution line by line, for workers whose callers get it. */
+export function logOutput(
+  execution: Pick<Execution, StreamName>,
+  log: Logger,
+  { to }: ToolLogs,
+): void {
+  if (to !== "caller" || !log.isLevelEnabled("debug")) return;
   for (const name of ["stdout", "stderr"] as const) {
     const logged = new LoggedStream(name, log);
     execution[name].on("data", (chunk: Buffer) => logged.write(chunk));
     execution[name].once("end", () => logged.finish());
   }
+}
+
+/** The end of what a tool printed; undefined where it is kept for nobody. */
+export function endOfOutput(
+  { stdout, stderr }: Pick<ExitReport, StreamName>,
+  { to, maxBytes }: ToolLogs,
+): ToolOutput | undefined {
+  if (to === "off") return undefined;
+  return { stdout: endOf(stdout, maxBytes), stderr: endOf(stderr, maxBytes) };
+}
+
+function endOf({ text, droppedBytes }: CapturedOutput, maxBytes: number): CapturedOutput {
+  const bytes = Buffer.from(text);
+  let start = Math.max(0, bytes.byteLength - maxBytes);
+  // Not inside a character of UTF-8.
+  while (((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return { text: bytes.toString("utf8", start), droppedBytes: droppedBytes + start };
 }
 
 class LoggedStream {

@@ -112,6 +112,15 @@ export const describedFields = {
     .describe('Whether arguments are converted, such as "5" for an integer. Default: false.'),
 };
 
+/** The fields that describe one tool. */
+export const descriptionKeys = [
+  "instructions",
+  "parameters",
+  "output_schema",
+  "config_schema",
+  "artifact_params",
+] as const;
+
 type Fields = z.output<z.ZodObject<typeof describedFields>>;
 
 /** The valid fields as parts of a description; absent ones have no member. */

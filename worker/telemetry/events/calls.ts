@@ -59,7 +59,7 @@ export const callEvents = {
     level: "debug",
     message: "tool output",
     facts: { stream: "text", text: "text" },
-    when: "The tool prints a line.",
+    when: "The tool prints a line, with `TOOL_LOGS=caller`.",
   },
   "tool.status": {
     level: "debug",
@@ -77,7 +77,7 @@ export const callEvents = {
     level: "debug",
     message: "tool process ended",
     facts: { report: "object", droppedStatusLines: "number" },
-    when: "`report` has exit code, signal and output.",
+    when: "`report` has exit code and signal, and with [`TOOL_LOGS`](#output-of-tools) the end of the output.",
   },
   "call.cancelled": {
     level: "info",

@@ -1,6 +1,6 @@
 /**
- * What a tool prints stands in the debug log while it runs; what is no call leaves no warning
- * there.
+ * What a tool prints stands in the debug log and in the answer where the operator wants it; what is
+ * no call leaves no warning in the log.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Rig, nodeTool, startRig } from "../../../support/workers/rig.ts";
@@ -26,7 +26,7 @@ const nodeFiles = {
   "talking.js": `export const says = () => console.error("from node\\n") ?? {};`,
 };
 
-async function startTalking(isWarm: boolean): Promise<Rig> {
+async function startTalking(isWarm: boolean, toolLogs = "caller"): Promise<Rig> {
   const module = "talking";
   return startRig({
     tools: {
@@ -37,8 +37,21 @@ async function startTalking(isWarm: boolean): Promise<Rig> {
     files,
     nodeFiles,
     isWarm,
+    environment: { TOOL_LOGS: toolLogs, TOOL_LOGS_MAX_KB: "1" },
   });
 }
+
+/** What the log and the answer have of a tool that was killed. */
+async function outputOf(rig: Rig): Promise<{ readonly log: unknown; readonly answer: unknown }> {
+  const answer = await rig.call("dies");
+  if (answer.kind !== "error") throw new Error(answer.kind);
+  const [ended] = loggedFacts(rig.logLines, "tool.ended");
+  const { execution } = memberOf(memberOf(answer.response, "error"), "data");
+  return { log: ended?.["report"], answer: execution };
+}
+
+const memberOf = (value: unknown, name: string) =>
+  (value as Record<string, Record<string, unknown>>)[name]!;
 
 let cold: Rig;
 beforeAll(async () => {
@@ -58,6 +71,36 @@ async function expectLastWords(rig: Rig): Promise<void> {
 test("what a tool prints is logged as it comes, so nothing of one that is killed is lost", async () => {
   await expectLastWords(cold);
 });
+
+test("the answer has the end of it, too", async () => {
+  const printed = { text: "on its way\nits last words", dropped_bytes: 0 };
+  const { answer } = await outputOf(cold);
+  expect(answer).toMatchObject({ output: { stdout: printed, stderr: { text: "" } } });
+});
+
+test("neither has it by default", { tags: ["promise-O8"] }, async () => {
+  await using rig = await startTalking(false, "off");
+  const { log, answer } = await outputOf(rig);
+  expect(log).toMatchObject({ signal: "SIGKILL" });
+  expect(answer).toMatchObject({ profile: "standard" });
+  expect(JSON.stringify([rig.logLines, answer])).not.toContain("its last words");
+});
+
+test(
+  "the log has the end of it, and no answer, where that is set",
+  { tags: ["promise-O8"] },
+  async () => {
+    await using rig = await startTalking(false, "log");
+    const { log, answer } = await outputOf(rig);
+    const text = "on its way\nits last words";
+    expect(log).toMatchObject({ stdout: { text, droppedBytes: 0 }, stderr: { text: "" } });
+    expect(loggedFacts(rig.logLines, "tool.output")).toEqual([]);
+    expect(JSON.stringify(answer)).not.toContain("its last words");
+    expect(await rig.call("floods")).toMatchObject({ kind: "success" });
+    const flood = loggedFacts(rig.logLines, "tool.ended").at(-1)?.["report"];
+    expect(flood).toMatchObject({ stdout: { droppedBytes: 3 * (1024 * 1023 + 1) - 1024 } });
+  },
+);
 
 test("the same holds for a tool that was loaded ahead of its call", { tags: "full" }, async () => {
   const warm = await startTalking(true);

@@ -3,7 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { CommandError } from "../context.ts";
+import { CommandError } from "../../context.ts";
 
 const run = promisify(execFile);
 
@@ -12,6 +12,7 @@ const questionTimeoutMs = 30_000;
 
 /** What the tool's file imports. */
 const imported = ["ToolContext", "ToolError"];
+const importedByPython = [...imported, "DynamicTool", "ToolContextFacade", "Any", "Optional"];
 
 /**
  * Words that JavaScript keeps for itself in modules (ECMAScript, "Keywords and Reserved Words").
@@ -31,7 +32,7 @@ import builtins, importlib.util, keyword, sys
 name = sys.argv[1]
 print(keyword.iskeyword(name) or hasattr(builtins, name) or importlib.util.find_spec(name) is not None)`;
 
-const takenInPython: ReadonlySet<string> = new Set([...imported, "secure_tool_runtime"]);
+const takenInPython: ReadonlySet<string> = new Set([...importedByPython, "secure_tool_runtime"]);
 
 /** A file without its ending, and the function in it. */
 export interface ToolNames {
@@ -63,6 +64,14 @@ async function askPython(pythonBin: string, name: string): Promise<boolean> {
       cause: error,
     });
   }
+}
+
+/** The name of a class, as of a function that is called `my_tool`: `MyTool`. */
+export function pythonClassName(functionName: string): string {
+  const camel = functionName.replaceAll(/(?:^|_)([A-Za-z0-9]?)/g, (_, letter: string) => {
+    return letter.toUpperCase();
+  });
+  return takenInPython.has(camel) ? `${camel}Class` : camel;
 }
 
 /** `my-tool` becomes the file `my-tool` and the function `myTool`. */

@@ -1,22 +1,29 @@
 /**
  * What a tool prints, line by line as it comes, and told apart from everything else.
  */
-import { TextLines } from "../../../worker/support/text/text-lines.ts";
-import { type Screen, printable } from "../../invoke/screen.ts";
-import type { StreamName } from "./observed-backend.ts";
+import { TextLines } from "../../worker/support/text/text-lines.ts";
+import { type Screen, printable } from "./screen.ts";
+
+/** Output streams of a command. */
+export type StreamName = "stdout" | "stderr";
 
 /** Shows two streams on one screen. Whoever feeds it calls `finish` after the last piece. */
 export class OutputView {
   readonly #screen: Screen;
+  readonly #indent: string;
   readonly #readable: (text: string) => string;
   readonly #streams: Readonly<Record<StreamName, TextLines>> = {
     stdout: new TextLines(),
     stderr: new TextLines(),
   };
 
-  /** @param readable makes a line of standard error easier to follow; as it is unless given */
-  constructor(screen: Screen, readable = (text: string): string => text) {
+  /**
+   * @param readable makes a line of standard error easier to follow; as it is unless given
+   * @param indent before each line
+   */
+  constructor(screen: Screen, readable = (text: string): string => text, indent = "") {
     this.#screen = screen;
+    this.#indent = indent;
     this.#readable = readable;
   }
 
@@ -34,6 +41,7 @@ export class OutputView {
 
   #show(name: StreamName, line: string): void {
     const text = name === "stderr" ? this.#readable(line) : line;
-    this.#screen.line(`${this.#screen.paint("dim", `${name}:`)} ${printable(text)}`);
+    const origin = this.#screen.paint("dim", `${name}:`);
+    this.#screen.line(`${this.#indent}${origin} ${printable(text)}`);
   }
 }

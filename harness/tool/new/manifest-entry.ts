@@ -3,10 +3,10 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type YAMLMap, isMap, isNode, isScalar, parseDocument, stringify } from "yaml";
-import { type Manifest, ManifestError } from "../../worker/manifest/manifest.ts";
-import { parseManifest } from "../../worker/manifest/parse.ts";
-import type { Profiles } from "../../worker/sandbox/profile.ts";
-import { UsageError } from "../context.ts";
+import { type Manifest, ManifestError } from "../../../worker/manifest/manifest.ts";
+import { parseManifest } from "../../../worker/manifest/parse.ts";
+import type { Profiles } from "../../../worker/sandbox/profile.ts";
+import { UsageError } from "../../context.ts";
 
 /** An entry in the manifest's own words. */
 export type ManifestEntry = Readonly<Record<string, string | number>>;

@@ -4,24 +4,24 @@
 import { createRequire } from "node:module";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import type { Runtime } from "../../worker/manifest/manifest.ts";
-import { type Context, UsageError, exit } from "../context.ts";
+import type { Runtime } from "../../../worker/manifest/manifest.ts";
+import { type Context, UsageError, exit } from "../../context.ts";
 import {
   harnessCommandPath,
   isCheckout,
-  nodeToolHook,
   nodeToolPackage,
+  packageRoot,
   packageVersion,
-  pythonToolPath,
-} from "../package.ts";
-import { findPython } from "../prerequisites.ts";
-import { printable } from "../invoke/screen.ts";
-import { layoutOf, usualToolsDir } from "../tools-layout.ts";
-import { quote, shortPath, typedCommand } from "../options/typed-command.ts";
+  pythonWheel,
+} from "../../package.ts";
+import { findPython } from "../../prerequisites.ts";
+import { printable } from "../../invoke/screen.ts";
+import { layoutOf, usualToolsDir } from "../../tools-layout.ts";
+import { quote, shortPath, typedCommand } from "../../options/typed-command.ts";
 import { withEntry } from "./manifest-entry.ts";
-import { type ToolNames, nodeNames, pythonNames } from "./names.ts";
-import { readProfiles } from "./profiles.ts";
+import { type ToolNames, nodeNames, pythonClassName, pythonNames } from "./names.ts";
+import { readProfiles } from "../profiles.ts";
+import { type Shape, shapesOf } from "./shapes.ts";
 import { exampleArgs, nodeCompanions, toolFiles } from "./templates.ts";
 
 /** Seconds that the manifest grants a new tool. */
@@ -37,6 +37,7 @@ const nodeTypesFile = "@types/node/package.json";
 /** The command line, without the name. */
 export interface ToolNewOptions {
   readonly runtime: Runtime;
+  readonly shape: Shape;
   /** Of the manifest; where tools usually are unless given. */
   readonly dir?: string;
 }
@@ -47,10 +48,14 @@ export async function newTool(
   options: ToolNewOptions,
   context: Context,
 ): Promise<number> {
-  const { runtime } = options;
+  const { runtime, shape } = options;
+  if (!shapesOf[runtime].includes(shape)) {
+    const known = shapesOf[runtime].join(", ");
+    throw new UsageError(`--shape ${shape} is none of --runtime ${runtime}; accepted: ${known}`);
+  }
   const dir = options.dir ?? (await usualToolsDir());
-  const maker = await makerOf(tool, runtime, context);
-  const files = toolFiles(runtime, maker.names);
+  const maker = await makerOf(tool, options, context);
+  const files = toolFiles(runtime, shape, tool, maker.names);
   const layout = await layoutOf(dir);
   const sources = relative("", runtime === "python" ? layout.pythonDir : layout.nodeDir) || ".";
   const toolPath = join(sources, files.tool.name);
@@ -61,7 +66,7 @@ export async function newTool(
   const entry = {
     runtime,
     module: runtime === "python" ? maker.names.file : files.tool.name,
-    function: maker.names.callable,
+    [shape === "class" ? "class_name" : "function"]: maker.names.callable,
     description: "Count the words of a text",
     timeout_seconds: timeoutSeconds,
   };
@@ -80,10 +85,10 @@ export async function newTool(
   for (const path of created) out.line(printable(`created ${path}`));
   out.line(printable(`${manifest === undefined ? "created" : "extended"} ${manifestPath}`));
   const isUsual = relative(await usualToolsDir(), dir) === "";
-  const serveOptions = isUsual ? "" : ` --tools ${quote(dir)}`;
   const target = `${toolPath}:${maker.names.callable}`;
   const harness = typedCommand("harness", harnessCommandPath, context.environment);
-  out.line(nextSteps(harness, tool, serveOptions, target, maker, testPath));
+  const place = { harness, directory: isUsual ? undefined : quote(dir), target };
+  out.line(nextSteps(tool, place, maker.typesCommand(testPath)));
   return exit.success;
 }
 
@@ -94,23 +99,19 @@ interface Maker {
   readonly names: ToolNames;
   /** Files that the tools of this language need once, where they are not there yet. */
   companions(directory: string): Promise<readonly NewFile[]>;
-  /** A command that runs a test outside of any sandbox. */
-  testCommand(path: string): string;
-  /** A command that lets editors know the types a test imports, where they do not yet. */
+  /** A command that lets editors know the types that a tool imports, where they may not yet. */
   typesCommand(path: string): string | undefined;
 }
 
-async function makerOf(tool: string, runtime: Runtime, { environment }: Context): Promise<Maker> {
+async function makerOf(
+  tool: string,
+  { runtime, shape }: ToolNewOptions,
+  { environment }: Context,
+): Promise<Maker> {
   if (runtime === "node") {
     return {
       names: nodeNames(tool),
       companions: (directory) => missingOf(directory, nodeCompanions),
-      testCommand: (path) => {
-        // As a URL: Node takes a relative path for the name of a package.
-        const url = pathToFileURL(nodeToolHook).href;
-        const hook = resolves(path, runtimeModule) ? "" : `--import ${quote(url)} `;
-        return `${quote(shortPath(process.execPath))} ${hook}${quote(path)}`;
-      },
       typesCommand: (path) => {
         if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
         // A team shares the entry of package.json: a version, but in a checkout, which knows no
@@ -121,13 +122,15 @@ async function makerOf(tool: string, runtime: Runtime, { environment }: Context)
       },
     };
   }
-  const pythonBin = await findPython(environment);
+  const names = await pythonNames(tool, await findPython(environment));
   return {
-    names: await pythonNames(tool, pythonBin),
+    names: shape === "class" ? { ...names, callable: pythonClassName(names.callable) } : names,
     companions: async () => [],
-    typesCommand: () => undefined,
-    testCommand: (path) =>
-      `PYTHONPATH=${quote(shortPath(pythonToolPath))} ${quote(pythonBin)} ${quote(path)}`,
+    typesCommand: () => {
+      const install = `pip install ${quote(shortPath(pythonWheel()))}`;
+      // The published package has the wheel already.
+      return isCheckout ? `npm run wheel --prefix ${quote(packageRoot)} && ${install}` : install;
+    },
   };
 }
 
@@ -197,25 +200,33 @@ function alreadyThere(path: string): UsageError {
   return new UsageError(`${path} is there already, and is not overwritten`);
 }
 
+/** Where a new tool is, as words of a command line. */
+interface Place {
+  readonly harness: string;
+  /** Of the manifest; undefined where commands look by themselves. */
+  readonly directory: string | undefined;
+  /** `FILE:NAME`. */
+  readonly target: string;
+}
+
 function nextSteps(
-  harness: string,
   tool: string,
-  serveOptions: string,
-  target: string,
-  maker: Maker,
-  testPath: string,
+  { harness, directory, target }: Place,
+  typesCommand: string | undefined,
 ): string {
-  const types = maker.typesCommand(testPath);
   const args = quote(exampleArgs);
   return [
     "",
+    "Test it, in its sandbox and without a broker:",
+    `  ${harness} tool test${directory === undefined ? "" : ` ${directory}`}`,
+    "Run it once:",
+    `  ${harness} tool run ${quote(target)} --args ${args}`,
     "Serve it, and see what it prints:",
-    `  ${harness} dev${serveOptions}`,
+    `  ${harness} dev${directory === undefined ? "" : ` --tools ${directory}`}`,
     "Call it, in another terminal; what you change holds from the next call on:",
     `  ${harness} invoke --tool ${quote(tool)} --args ${args}`,
-    "Run it once without a broker, and its test without a sandbox:",
-    `  ${harness} tool run ${quote(target)} --args ${args}`,
-    `  ${maker.testCommand(testPath)}`,
-    ...(types === undefined ? [] : ["Let your editor know the types, once:", `  ${types}`]),
+    ...(typesCommand === undefined
+      ? []
+      : ["Let your editor know the types, once:", `  ${typesCommand}`]),
   ].join("\n");
 }

@@ -1,0 +1,193 @@
+/**
+ * The worker's parts below its invoker, for one tool of the command line or for those of a
+ * manifest.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Config,
+  ConfigError,
+  type Environment,
+  readConfig,
+} from "../../worker/config/config.ts";
+import { type Foundation, type Host, createHost, openFoundation } from "../../worker/foundation.ts";
+import { ManifestError } from "../../worker/manifest/manifest.ts";
+import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts";
+import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
+import { SandboxError } from "../../worker/sandbox/sandbox.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
+import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
+import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
+import type { Programs } from "../prerequisites.ts";
+import type { ToolsLayout } from "../tools-layout.ts";
+import type { DebugOptions } from "./debug/debugged-backend.ts";
+import { profilesVariable } from "./profiles.ts";
+import type { Target } from "./target.ts";
+
+/** What the one tool is called. */
+export const toolName = "tool";
+
+const namespace = "tool-run";
+
+/** What a manifest calls it. */
+const profileField = "sandbox_profile";
+
+/** Variables of the worker that a sandbox may say are wrong. */
+const variableOf: Readonly<Record<string, string>> = {
+  allowUnsafe: "SANDBOX_ALLOW_UNSAFE",
+  minimum: "SANDBOX_MINIMUM",
+  bwrapBin: "SANDBOX_BWRAP_BIN",
+  pythonBin: "SANDBOX_PYTHON_BIN",
+  nodeBin: "SANDBOX_NODE_BIN",
+};
+
+/** Variables of the worker that say how sandboxes are made; everything else is decided here. */
+const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
+
+/** What sandboxes are made with. */
+interface Surroundings {
+  readonly programs: Programs;
+  /** A directory that sandboxes can reach; whoever made it removes it afterwards. */
+  readonly home: string;
+}
+
+/** The one tool. */
+export interface LocalToolOptions extends Surroundings {
+  readonly target: Target;
+  readonly profile: string;
+  /** Names of our own environment variables that the tool may see. */
+  readonly env: readonly string[];
+  /** Undefined in a sandbox. */
+  readonly debug: DebugOptions | undefined;
+}
+
+/** The tools of a manifest. */
+export interface LocalManifestOptions extends Surroundings {
+  readonly layout: ToolsLayout;
+}
+
+/** A foundation. Its owner disposes it. */
+export interface LocalFoundation extends AsyncDisposable {
+  readonly config: Config;
+  readonly host: Host;
+  readonly foundation: Foundation;
+}
+
+/**
+ * Opens it with a manifest of the one tool. Throws UsageError for what the options or the
+ * environment say, CommandError for what the host refuses.
+ */
+export async function openToolFoundation(
+  options: LocalToolOptions,
+  context: Context,
+): Promise<LocalFoundation> {
+  const { target, home, debug } = options;
+  const manifestPath = join(home, "manifest.yaml");
+  await writeFile(manifestPath, manifestText(options));
+  // The other language has no directory, and so is not opened.
+  const directoryOf = (runtime: Target["runtime"]): string =>
+    target.runtime === runtime ? target.toolsDir : join(home, "none");
+  const layout = {
+    manifestPath,
+    pythonDir: directoryOf("python"),
+    nodeDir: directoryOf("node"),
+  };
+  const more: Environment = debug === undefined ? {} : { SANDBOX_ALLOW_UNSAFE: "1" };
+  const config = readSettings(layout, options, { ...own(context), ...more });
+  const profiles = debug && profilesToDebug(options.profile);
+  // The manifest is ours, so its places mean nothing to anybody.
+  const problemsOf = ({ problems }: ManifestError): string =>
+    problems
+      .map(({ field = "tool", message }) => {
+        return `${field === profileField ? "--profile" : field}: ${message}`;
+      })
+      .join("\n");
+  return await open(config, profiles, problemsOf, context);
+}
+
+/** Opens it with a manifest. Throws as for a tool, and UsageError for what the manifest says. */
+export async function openManifestFoundation(
+  options: LocalManifestOptions,
+  context: Context,
+): Promise<LocalFoundation> {
+  const config = readSettings(options.layout, options, own(context));
+  return await open(config, undefined, ({ message }) => message, context);
+}
+
+/** The profile without what isolates: nobody can debug through that. */
+function profilesToDebug(name: string): Profiles {
+  const profile = builtInProfiles.get(name);
+  if (profile === undefined) throw new UsageError(`there is no profile ${name}`);
+  return new Map([[name, { ...profile, backend: "host" }]]);
+}
+
+/** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
+function manifestText({ target, profile, env }: LocalToolOptions): string {
+  const { runtime, module, callable } = target;
+  const entry = {
+    runtime,
+    module,
+    [callable.kind === "class" ? "class_name" : "function"]: callable.name,
+    [profileField]: profile,
+    env,
+  };
+  return JSON.stringify({ version: 1, tools: { [toolName]: entry } }, undefined, 2);
+}
+
+function own({ environment }: Context): Environment {
+  return Object.fromEntries(
+    passedOn.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  );
+}
+
+function readSettings(
+  { manifestPath, pythonDir, nodeDir }: ToolsLayout,
+  { programs, home }: Surroundings,
+  given: Environment,
+): Config {
+  try {
+    return readConfig({
+      SANDBOX_BWRAP_BIN: programs.bwrapBin,
+      SANDBOX_PYTHON_BIN: programs.pythonBin,
+      ...given,
+      SAM_NAMESPACE: namespace,
+      DEV_BROKER_HOST: "none",
+      MANIFEST_PATH: manifestPath,
+      TOOLS_PYTHON_DIR: pythonDir,
+      TOOLS_NODE_DIR: nodeDir,
+      SANDBOX_WORK_DIR: join(home, "work"),
+      SANDBOX_MIN_FREE_DISK_MB: "0",
+    });
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function open(
+  config: Config,
+  profiles: Profiles | undefined,
+  problemsOf: (error: ManifestError) => string,
+  context: Context,
+): Promise<LocalFoundation> {
+  const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
+  const host = createHost(log, context.environment);
+  try {
+    const foundation = await openFoundation(config, host, context.signal, {
+      profiles,
+      installs: "wait",
+    });
+    const dispose = (): PromiseLike<void> => foundation[Symbol.asyncDispose]();
+    return { config, host, foundation, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    if (error instanceof ManifestError) throw new UsageError(problemsOf(error), { cause: error });
+    if (error instanceof ProfilesError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof SandboxError) {
+      const variable = error.setting && variableOf[error.setting];
+      const prefix = variable === undefined ? "" : `${variable}: `;
+      const text = withCauses(error).join("\n  because: ");
+      throw new CommandError(`${prefix}${text}`, { cause: error });
+    }
+    throw error;
+  }
+}

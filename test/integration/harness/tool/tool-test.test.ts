@@ -1,0 +1,178 @@
+/**
+ * `harness tool test`: every scaffold passes its test, a broken tool does not and says why, and a
+ * file that is no test is refused.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createPassableDirectory } from "../../../../harness/temporary.ts";
+import { shapesOf } from "../../../../harness/tool/new/shapes.ts";
+import { type CliResult, runCli } from "../cli-process.ts";
+
+const timeoutMs = 120_000;
+const shapes = Object.entries(shapesOf).flatMap(([runtime, names]) =>
+  names.map((shape) => ({ runtime, shape, tool: `${runtime}-${shape}` })),
+);
+
+/** The directory of a manifest. */
+let tools: string;
+beforeEach(async () => {
+  const directory = await createPassableDirectory("str-tool-test-test-");
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  tools = join(directory.path, "tools");
+});
+
+const toolTest = (...args: readonly string[]): Promise<CliResult> =>
+  runCli(["tool", "test", tools, ...args]);
+
+async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(tools, name)), { recursive: true });
+    await writeFile(join(tools, name), text);
+  }
+}
+
+async function change(name: string, from: string | RegExp, to: string): Promise<void> {
+  const path = join(tools, name);
+  const before = await readFile(path, "utf8");
+  const after = before.replace(from, to);
+  expect(after).not.toBe(before);
+  await writeFile(path, after);
+}
+
+describe("harness tool test", { timeout: timeoutMs }, () => {
+  test(
+    "passes every shape that tool new makes, and fails a broken one with its traceback",
+    { tags: "full" },
+    async () => {
+      for (const { runtime, shape, tool } of shapes) {
+        const made = await runCli([
+          ...["tool", "new", tool, "--runtime", runtime, "--shape", shape, "--dir", tools],
+        ]);
+        expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+      }
+      const all = 2 * shapes.length;
+      const passed = await toolTest();
+      expect(passed).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(passed.stdout).toMatch(new RegExp(`^${all} passed, 0 failed, 0 skipped\n$`, "m"));
+
+      await change("python/python_class.py", "text.split()", 'text["x"]');
+      await change("python/python_function.py", "len(words)}", "len(words) + 1}");
+      await change("node/node-function.ts", "words.length", "(words as any).x.y");
+      const failed = await toolTest();
+      expect(failed.exitCode).toBe(1);
+      expect(failed.stdout).toMatch(new RegExp(`^${all - 3} passed, 3 failed, 0 skipped\n$`, "m"));
+      expect(failed.stdout).toContain(`    result.count: expected 3, found 4\n`);
+      expect(failed.stdout).toMatch(
+        /^failed {2}python-class: .*\n {4}failed: EXECUTION_ERROR: Tool raised TypeError: .*\n {4}stderr: Traceback .*\n {4}stderr: {3}File ".*\/tools\/python\/python_class\.py", line 21, in _run_async_impl\n {4}stderr: {5}words = text\["x"\]\n/m,
+      );
+      expect(failed.stdout).toMatch(
+        /^failed {2}node-function: .*\n.*\n {4}stderr: TypeError: .*\n {4}stderr: {5}at nodeFunction \(.*\/tools\/node\/node-function\.ts:12:\d+\)\n {4}stderr: {9}return \{ status: "success", count: \(words as any\)\.x\.y \};\n/m,
+      );
+    },
+  );
+
+  test("gives a tool its artifacts and configuration, and compares what it makes", async () => {
+    await writeFiles({
+      "manifest.yaml": `version: 1
+tools:
+  joins: { module: joins, function: joins, sandbox_profile: permissive }
+  needs: { module: joins, function: joins, package: no-such-package }
+`,
+      "joins.py": `
+def joins(ctx, one, many, tool_config):
+    texts = [ctx.load_artifact_text(name) for name in ("one", "many[0]", "many[1]")]
+    ctx.save_artifact_text("joined.txt", "\\n".join(texts))
+    ctx.report_progress(1, 2)
+    return {"one": one, "many": many, "key": tool_config["key"], "rest": {"a": 1, "b": [1]}}
+`,
+      "inputs/a.txt": "from a file",
+      "nested/joins.test.yaml": `
+tool: joins
+cases:
+  - name: fine
+    artifacts:
+      one: ../inputs/a.txt
+      many: [{ filename: b.txt, text: b }, { filename: c.txt, text: c }]
+    config: { key: s3cret }
+    expect:
+      result_includes: { one: a.txt, many: [b.txt, c.txt], rest: { b: [1] } }
+      artifacts: { joined.txt: "from a file\\nb\\nc" }
+      statuses: [1 of 2]
+  - name: not as expected
+    artifacts: { one: { filename: a.txt, text: "\\e[2J" }, many: [../inputs/a.txt, ../inputs/a.txt] }
+    config: { key: k }
+    expect:
+      result: { one: a.txt, many: [], key: 1 }
+      artifacts: { joined.txt: "\\e[2J\\nb", other.txt: "" }
+  - name: no error
+    artifacts: { one: ../inputs/a.txt, many: [../inputs/a.txt, ../inputs/a.txt] }
+    config: { key: k }
+    expect: { error: TOOL_ERROR }
+  - name: another error
+    expect: { error: { code: TOOL_ERROR, message: "no" } }
+  - { name: an error of this code, expect: { error: EXECUTION_ERROR } }
+  - { name: later, skip: not yet, expect: {} }
+`,
+      "needs.test.yaml": "{ tool: needs, cases: [{ name: any, expect: {} }] }",
+    });
+    const { exitCode, stdout } = await toolTest();
+    expect(stdout.replaceAll(/\(\d+ ms\)/g, "(n ms)").replaceAll(/^ {4}std.*\n/gm, "")).toBe(
+      `skipped needs: any (package "no-such-package" is not installed)
+passed  joins: fine (n ms)
+failed  joins: not as expected (n ms)
+    result.many: expected [], found ["a.txt","a.txt"]
+    result.key: expected 1, found "k"
+    result.rest: expected nothing, found {"a":1,"b":[1]}
+    artifacts: expected ["joined.txt","other.txt"], found ["joined.txt"]
+    artifact joined.txt, line 2: expected "b", found "from a file"
+failed  joins: no error (n ms)
+    error: expected "TOOL_ERROR", found nothing
+failed  joins: another error (n ms)
+    error.code: expected "TOOL_ERROR", found "EXECUTION_ERROR"
+    error.message: expected "no", found "joins() is missing the arguments \\"one\\", \\"many\\""
+passed  joins: an error of this code (n ms)
+skipped joins: later (not yet)
+2 passed, 3 failed, 2 skipped
+`,
+    );
+    expect(exitCode).toBe(1);
+
+    const one = await toolTest("--tool", "needs");
+    expect(one).toMatchObject({ exitCode: 0 });
+    expect(one.stdout).toMatch(/^0 passed, 0 failed, 1 skipped$/m);
+  });
+
+  test.for([
+    ["cases: [", /a\.test\.yaml:1:9: /],
+    ["tool: a\ncases: []\n", /a\.test\.yaml:2:1: cases: /],
+    ["tool: a\ncases:\n  - { name: x }\n", /a\.test\.yaml:2:1: case "0": expect: required: a map/],
+    [
+      "tool: a\ncases:\n  - name: x\n    exspect: {}\n    expect: { result: 1 }\n",
+      /a\.test\.yaml:4:5: case "0": exspect: unknown key; .*\n.*a\.test\.yaml:5:23: case "0": expect\.result: expected a map, found 1/,
+    ],
+  ] as const)("refuses a file that is no test: %j", async ([text, said]) => {
+    await writeFiles({ "manifest.yaml": "version: 1\ntools: {}\n", "a.test.yaml": text });
+    expect(await toolTest()).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(said) as string,
+    });
+  });
+
+  test("fails a case whose tool is not in the manifest, and finds no test where there is none", async () => {
+    await writeFiles({ "manifest.yaml": "version: 1\ntools: {}\n" });
+    expect(await toolTest()).toMatchObject({ exitCode: 2 });
+    await writeFiles({ "a.test.yaml": "{ tool: a, cases: [{ name: x, expect: {} }] }" });
+    const { exitCode, stdout } = await toolTest();
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 1,
+      stdout: expect.stringMatching(
+        /^failed {2}a: x\n {4}.*no such tool\n0 passed, 1 failed/,
+      ) as string,
+    });
+    expect(await toolTest("--tool", "b")).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('no test of the tool "b"') as string,
+    });
+  });
+});
