@@ -43,6 +43,8 @@ describe("a configuration of nothing but what is required", () => {
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
       toolsExecutableDir: "/tools/executable",
+      describedBy: "code",
+      isDiscoverable: true,
       defaultTimeoutSeconds: 300,
       maxRuns: 4,
       sandbox: {
@@ -352,6 +354,8 @@ describe("every variable", () => {
       TOOLS_PYTHON_DIR: "/srv/python",
       TOOLS_NODE_DIR: "/srv/node",
       TOOLS_EXECUTABLE_DIR: "/srv/executable",
+      TOOLS_DESCRIBED_BY: "manifest",
+      TOOLS_DISCOVERY: "0",
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
@@ -418,6 +422,8 @@ describe("every variable", () => {
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
       toolsExecutableDir: "/srv/executable",
+      describedBy: "manifest",
+      isDiscoverable: false,
       defaultTimeoutSeconds: 60,
       maxRuns: 7,
       sandbox: {

@@ -42,11 +42,13 @@ interface Program {
 }
 
 /** Opens the runner. There is no interpreter to look at. */
-export function openExecutableRunner(options: ExecutableRunnerOptions): ExecutableRunner {
+export function openExecutableRunner(
+  options: ExecutableRunnerOptions,
+): ToolRunner & Required<Pick<ToolRunner, "describe">> {
   return new Executables(options);
 }
 
-class Executables implements ExecutableRunner {
+class Executables implements ToolRunner {
   readonly runtime = "executable";
   readonly description: string;
   readonly sources: readonly CodeSource[];

@@ -1,8 +1,8 @@
 /**
  * The worker's half of a tool language: how a tool of that language is launched in a sandbox.
  */
-import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import type { Invocation } from "../protocol/invocation.ts";
+import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
