@@ -2,6 +2,7 @@
  * Opens the parts below the broker, of a worker or of a check, from a configuration.
  */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCachedStore } from "./artifacts/open.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
@@ -13,18 +14,21 @@ import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
+import { Toolsets } from "./manifest/toolsets/toolsets.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
-import { openExecutableRunner } from "./runners/executable.ts";
+import { openExecutableRunner } from "./runners/executable/runner.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
 import type { InstallationOf, ToolRunner } from "./runners/runner.ts";
+import type { CodePlaces } from "./runners/tool-code.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
 import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
 import type { Profiles } from "./sandbox/profile.ts";
+import { isolates } from "./sandbox/registry.ts";
 import { loadProfiles } from "./sandbox/profiles-file.ts";
 import type { SandboxBackend } from "./sandbox/sandbox.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
@@ -98,10 +102,13 @@ export async function openFoundation(
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
+  const { scratchDir } = backend;
+  const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
+  const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
   // Each needs the other, from the first tool on.
   let opened: ToolEnvironments | undefined;
   const installationOf: InstallationOf = (tool) => opened?.installationOf(tool);
-  const given = { backend, preparedPython, installationOf };
+  const given = { backend, preparedPython, installationOf, leaseToolset };
   const runners = parts.use(await openLanguages(config, host, given));
   const programOf = async (tool: ToolEntry): Promise<string> => {
     const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
@@ -114,7 +121,8 @@ export async function openFoundation(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
-      runsExecutables: runners.byRuntime.has("executable"),
+      runsExecutables: runners.withDirectory.has("executable"),
+      ...(toolsets !== undefined && { toolsets }),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
@@ -231,20 +239,43 @@ function backendOptions(config: Config, host: Host) {
   };
 }
 
-function openLanguages(
-  config: Config,
-  host: Host,
-  given: {
-    readonly backend: SandboxBackend;
-    readonly preparedPython: Promise<PreparedPython> | undefined;
-    readonly installationOf: InstallationOf;
-  },
-): Promise<Runners> {
-  const { backend, preparedPython, installationOf } = given;
+/**
+ * The toolsets of `TOOLSETS_DIR`; undefined without one. Their tools cannot choose a profile that
+ * isolates nothing.
+ */
+async function openToolsets(
+  { toolsetsDir, broker, queues }: Config,
+  { log, clock }: Host,
+  { profiles, scratchDir }: { readonly profiles: Profiles; readonly scratchDir: string },
+  signal: AbortSignal,
+): Promise<Toolsets | undefined> {
+  if (toolsetsDir === undefined) return undefined;
+  const options = {
+    directory: toolsetsDir,
+    base: join(scratchDir, "toolsets"),
+    profileNames: [...profiles.values()].filter(isolates).map(({ name }) => name),
+    ...(broker.kind !== "dev" && { queues: [...queues.keys()] }),
+    newId,
+    log: log.child({ part: "toolsets" }),
+    clock,
+  };
+  return Toolsets.open(options, signal);
+}
+
+/** What languages are opened with, beside the configuration. */
+interface MadeBefore extends Pick<CodePlaces, "leaseToolset"> {
+  readonly backend: SandboxBackend;
+  readonly installationOf: InstallationOf;
+  readonly preparedPython: Promise<PreparedPython> | undefined;
+}
+
+function openLanguages(config: Config, host: Host, given: MadeBefore): Promise<Runners> {
+  const { backend, preparedPython, installationOf, leaseToolset } = given;
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
-  const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
-  return openRunners({
+  const { environment: workerEnvironment } = host;
+  const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
+  const languages = {
     python: {
       toolsDir: toolsPythonDir,
       variable: "TOOLS_PYTHON_DIR",
@@ -278,12 +309,13 @@ function openLanguages(
       variable: "TOOLS_EXECUTABLE_DIR",
       open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
     },
-  });
+  };
+  return openRunners(languages, leaseToolset !== undefined);
 }
 
-/** The interpreter of tools that name none; executables need none. */
+/** The interpreter of tools that name none. */
 export function usualProgram({ sandbox }: Config, { runtime }: ToolEntry): string {
-  return runtime === "node" ? sandbox.nodeBin : sandbox.pythonBin;
+  return runtime === "python" ? sandbox.pythonBin : sandbox.nodeBin;
 }
 
 /** What environments are made with. */

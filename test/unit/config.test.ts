@@ -43,6 +43,7 @@ describe("a configuration of nothing but what is required", () => {
       toolsPythonDir: "/tools/python",
       toolsNodeDir: "/tools/node",
       toolsExecutableDir: "/tools/executable",
+      toolsetsDir: undefined,
       defaultTimeoutSeconds: 300,
       maxRuns: 4,
       sandbox: {
@@ -352,6 +353,7 @@ describe("every variable", () => {
       TOOLS_PYTHON_DIR: "/srv/python",
       TOOLS_NODE_DIR: "/srv/node",
       TOOLS_EXECUTABLE_DIR: "/srv/executable",
+      TOOLSETS_DIR: "/srv/toolsets",
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
@@ -418,6 +420,7 @@ describe("every variable", () => {
       toolsPythonDir: "/srv/python",
       toolsNodeDir: "/srv/node",
       toolsExecutableDir: "/srv/executable",
+      toolsetsDir: "/srv/toolsets",
       defaultTimeoutSeconds: 60,
       maxRuns: 7,
       sandbox: {
@@ -816,6 +819,7 @@ describe("the table of variables", () => {
       "AMQP_KEY_FILE",
       "AMQP_KEY_PASSPHRASE",
       "AMQP_EXCHANGE",
+      "TOOLSETS_DIR",
       "SANDBOX_PYTHONS",
       "SANDBOX_NODE_BIN",
       "SANDBOX_NODES",

@@ -41,6 +41,8 @@ export interface Config {
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
   readonly toolsExecutableDir: string;
+  /** Undefined without toolsets. */
+  readonly toolsetsDir: string | undefined;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
@@ -213,6 +215,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
     toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
+    toolsetsDir: values.TOOLSETS_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {

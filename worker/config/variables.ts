@@ -97,6 +97,11 @@ export const variables = z.object({
     "/tools/executable",
     "Directory with the tools that are executables.",
   ),
+  TOOLSETS_DIR: optional(
+    absolutePath,
+    "an absolute path",
+    "Directory of [toolsets](toolsets.md): directories and ZIP files, each with a manifest of its own. Unset: none.",
+  ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
     `seconds, 1 to ${maxTimeoutSeconds}`,

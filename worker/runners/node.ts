@@ -33,6 +33,7 @@ import type {
   PreparedTool,
   ToolRunner,
 } from "./runner.ts";
+import { type CodeLease, type CodePlaces, codeSources, leaseCode } from "./tool-code.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
 
@@ -71,7 +72,7 @@ const lowPriority = ["/usr/bin/nice", "-n", "19"];
 const aheadTimeoutMs = 60_000;
 
 /** Options of the Node runner. */
-export interface NodeRunnerOptions {
+export interface NodeRunnerOptions extends CodePlaces {
   /** Node program on the host (`SANDBOX_NODE_BIN`). */
   readonly nodeBin: string;
   /** Others that tools may name, by name (`SANDBOX_NODES`). */
@@ -159,19 +160,20 @@ class NodeRunner implements ToolRunner {
   }
 
   get sources(): readonly CodeSource[] {
-    const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
-    return [tools, ...this.#parts.programs.sources, ...hostFiles];
+    return [...codeSources(this.#options), ...this.#parts.programs.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     await using held = new AsyncDisposableStack();
     const of = await this.#surroundingsOf(tool, isIsolated(tool, profile));
-    const cache = held.use(await this.#caches.lease(of));
+    // Code compiled ahead is that of the directory of tools.
+    const cache = tool.toolset === undefined ? held.use(await this.#caches.lease(of)) : undefined;
     const cacheMounts =
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
-    const visible = held.use(await this.#share(of));
+    const code = held.use(leaseCode(tool, this.#options));
+    const visible = held.use(await this.#share(of, code));
     const owned = held.move();
     const argsFile = join(workDirInside, workDirNames.args);
     const argv = (...rest: readonly string[]) => argvOf(of.program, profile, ...rest);
@@ -191,6 +193,7 @@ class NodeRunner implements ToolRunner {
   }
 
   warm(tool: ToolEntry): void {
+    if (tool.toolset !== undefined) return;
     // Where its program cannot be used, its calls say so.
     void this.#surroundingsOf(tool, tool.isolate).then(
       (of) => this.#caches.want(of),
@@ -213,11 +216,12 @@ class NodeRunner implements ToolRunner {
     );
   }
 
-  async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
-    const { toolsDir } = this.#options;
-    const file = await realpath(join(toolsDir, module)).catch(() => undefined);
+  async #moduleProblem(tool: ToolEntry): Promise<string | undefined> {
+    const { module } = tool;
+    using code = leaseCode(tool, this.#options);
+    const file = await realpath(join(code.directory, module)).catch(() => undefined);
     if (file === undefined) return `${module} is not there`;
-    if (!file.startsWith((await realpath(toolsDir)) + sep))
+    if (!file.startsWith((await realpath(code.directory)) + sep))
       return `${module} is a link to outside of the directory of Node tools`;
     return (await stat(file)).isFile() ? undefined : `${module} is not a file`;
   }
@@ -238,7 +242,8 @@ class NodeRunner implements ToolRunner {
     signal: AbortSignal,
   ): Promise<void> {
     const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
-    await using visible = await this.#share(of);
+    using code = leaseCode({}, this.#options);
+    await using visible = await this.#share(of, code);
     const output = join(workDirInside, workDirNames.output);
     await using sandbox = await this.#options.backend.acquire(
       {
@@ -270,11 +275,14 @@ class NodeRunner implements ToolRunner {
   }
 
   /** All that a call mounts, but for compiled code. */
-  async #share({ module, program, isolated, installation }: Surroundings): Promise<SharedTools> {
-    const { backend, toolsDir } = this.#options;
+  async #share(
+    { module, program, isolated, installation }: Surroundings,
+    code: CodeLease,
+  ): Promise<SharedTools> {
+    const { backend } = this.#options;
     await using held = new AsyncDisposableStack();
-    const only = isolated ? await nodeModuleFiles(toolsDir, module) : undefined;
-    const tools = await shareTools(backend, { toolsDir, target: insidePaths.nodeTools, only });
+    const only = isolated ? await nodeModuleFiles(code.directory, module) : undefined;
+    const tools = await shareTools(backend, { code, target: insidePaths.nodeTools, only });
     held.use(tools);
     const packages = installation && held.use(await this.#parts.installations.share(installation));
     const packageMounts =
@@ -282,7 +290,7 @@ class NodeRunner implements ToolRunner {
         ? []
         : [
             { source: join(packages.source, modulesName), target: insidePaths.nodePackages },
-            ...(isolated ? [] : await this.#hideOthers()),
+            ...(isolated ? [] : await this.#hideOthers(code)),
           ];
     const owned = held.move();
     return {
@@ -292,8 +300,8 @@ class NodeRunner implements ToolRunner {
   }
 
   /** Nothing in place of the packages beside the tools, which Node would prefer. */
-  async #hideOthers(): Promise<readonly ReadOnlyMount[]> {
-    const stats = await lstat(join(this.#options.toolsDir, modulesName)).catch(() => undefined);
+  async #hideOthers({ directory }: CodeLease): Promise<readonly ReadOnlyMount[]> {
+    const stats = await lstat(join(directory, modulesName)).catch(() => undefined);
     const target = join(insidePaths.nodeTools, modulesName);
     return stats?.isDirectory() === true ? [{ source: this.#parts.emptyDir, target }] : [];
   }

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type TestContext, expect, test } from "vitest";
-import { openExecutableRunner } from "../../../worker/runners/executable.ts";
+import { openExecutableRunner } from "../../../worker/runners/executable/runner.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
 import { never, scratchDirectory, sharedBackends } from "../sandbox/sandbox-host.ts";

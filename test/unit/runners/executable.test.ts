@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
-import { openExecutableRunner } from "../../../worker/runners/executable.ts";
+import { openExecutableRunner } from "../../../worker/runners/executable/runner.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
 
@@ -133,7 +133,7 @@ describe("an executable is refused that", () => {
     expect(await runner.refuse(tool(), never)).toMatchObject({ publicReason: outside });
     expect(await runner.refuse(tool({ module: "linked" }), never)).toBeUndefined();
     expect(await runner.refuse(tool({ toolDir: "/usr" }), never)).toMatchObject({
-      publicReason: "tool is in a tool_dir that is not below TOOLS_EXECUTABLE_DIR",
+      publicReason: "tool is in a tool_dir that is not below the directory of executables",
     });
   });
 });
