@@ -13,6 +13,7 @@ import type { Profile } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { maxDescriptionBytes, readDescription } from "./answer.ts";
+import { describeExecutable } from "./executable.ts";
 import { runUncalled } from "./uncalled.ts";
 
 /** Milliseconds that a tool may take to be imported and described. */
@@ -62,6 +63,11 @@ async function describe(
   const { tool } = prepared;
   const mounts = [...prepared.request.mounts, ...(tool.describing ?? [])];
   await using sandbox = await parts.backend.acquire({ ...prepared.request, mounts }, signal);
+  if (entry.runtime === "executable") {
+    const { launch } = tool;
+    const limitMs = describeTimeoutMs;
+    return await describeExecutable({ entry, launch, sandbox, toolConfig, limitMs }, signal);
+  }
   const start = () => sandbox.start(tool.launch);
   const bounds = { maxResultBytes: maxDescriptionBytes, limitMs: describeTimeoutMs };
   const run = { entry, tool, sandbox, start, task: "describe", toolConfig, ...bounds } as const;

@@ -4,13 +4,10 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { ToolEntry } from "../../manifest/manifest.ts";
-import type { ToolDescription } from "../../protocol/discovery/tool-description.ts";
 import { type Refusal, publicRefusal } from "../../protocol/refusal.ts";
 import type { Profile } from "../../sandbox/profile.ts";
 import { type SandboxBackend, SandboxError, workDirInside } from "../../sandbox/sandbox.ts";
 import { workDirNames } from "../../sandbox/work/work-dir.ts";
-import type { JsonObject } from "../../support/json/json.ts";
-import { describeProgram } from "./schema.ts";
 import { insidePaths } from "../inside-paths.ts";
 import { NotRunnableError, examineProgram } from "./program-file.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "../runner.ts";
@@ -22,26 +19,11 @@ import { isIsolated, shareTools } from "../visible-tools.ts";
 export interface ExecutableRunnerOptions extends CodePlaces {
   /** Directory with the programs (`TOOLS_EXECUTABLE_DIR`). */
   readonly toolsDir: string;
-  readonly backend: Pick<SandboxBackend, "share" | "acquire">;
+  readonly backend: Pick<SandboxBackend, "share">;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the host, as Node says it; the worker's own unless a test says another. */
   readonly architecture?: string;
-}
-
-/** The runner of executables, which can also ask them what their tools are. */
-export interface ExecutableRunner extends ToolRunner {
-  /**
-   * The tools of an executable by their names, as it describes them itself (`--schema`). Throws
-   * SandboxError with the reason; the signal's reason.
-   *
-   * @param config the configuration that descriptions may depend on; undefined for none
-   */
-  describe(
-    tool: ToolEntry,
-    config: JsonObject | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, ToolDescription>>;
 }
 
 /** A program below the directory of tools; paths are relative to it. */
@@ -54,11 +36,11 @@ interface Program {
 }
 
 /** Opens the runner. There is no interpreter to look at. */
-export function openExecutableRunner(options: ExecutableRunnerOptions): ExecutableRunner {
+export function openExecutableRunner(options: ExecutableRunnerOptions): ToolRunner {
   return new Executables(options);
 }
 
-class Executables implements ExecutableRunner {
+class Executables implements ToolRunner {
   readonly runtime = "executable";
   readonly description: string;
   readonly sources: readonly CodeSource[];
@@ -114,18 +96,6 @@ class Executables implements ExecutableRunner {
       if (!(error instanceof NotRunnableError)) throw error;
       return publicRefusal(`${tool.module} ${error.message}`);
     }
-  }
-
-  async describe(
-    tool: ToolEntry,
-    config: JsonObject | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, ToolDescription>> {
-    return describeProgram(this.#options.backend, (profile) => this.prepare(tool, profile), {
-      name: tool.module,
-      config,
-      signal,
-    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
