@@ -9,20 +9,18 @@ import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
-import { interpreters } from "./environments/interpreters.ts";
 import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { Toolsets } from "./manifest/toolsets/toolsets.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
-import { openExecutableRunner } from "./runners/executable/runner.ts";
+import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
-import { type PreparedPython, preparePython } from "./runners/python-host.ts";
-import type { InstallationOf, ToolRunner } from "./runners/runner.ts";
-import type { CodePlaces } from "./runners/tool-code.ts";
+import { type PreparedPython, preparePython } from "./runners/python/host.ts";
+import type { InstallationOf, Interpreter, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
@@ -104,18 +102,8 @@ export async function openFoundation(
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
   const { scratchDir } = backend;
   const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
-  const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
-  // Each needs the other, from the first tool on.
-  let opened: ToolEnvironments | undefined;
-  const installationOf: InstallationOf = (tool) => opened?.installationOf(tool);
-  const given = { backend, preparedPython, installationOf, leaseToolset };
-  const runners = parts.use(await openLanguages(config, host, given));
-  const programOf = async (tool: ToolEntry): Promise<string> => {
-    const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
-    return interpreter?.executable ?? usualProgram(config, tool);
-  };
-  const environments = parts.use(openEnvironments(config, host, { backend, installs, programOf }));
-  opened = environments;
+  const given = { backend, preparedPython, installs, toolsets };
+  const { runners, environments } = parts.use(await openLanguages(config, host, given));
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
@@ -262,18 +250,51 @@ async function openToolsets(
   return Toolsets.open(options, signal);
 }
 
-/** What languages are opened with, beside the configuration. */
-interface MadeBefore extends Pick<CodePlaces, "leaseToolset"> {
+/** What {@link openLanguages} uses beside the configuration. */
+interface LanguageParts {
   readonly backend: SandboxBackend;
-  readonly installationOf: InstallationOf;
-  readonly preparedPython: Promise<PreparedPython> | undefined;
+  readonly preparedPython?: Promise<PreparedPython> | undefined;
+  readonly installs: InstallMode;
+  /** Undefined without toolsets. */
+  readonly toolsets?: Pick<Toolsets, "lease"> | undefined;
 }
 
-function openLanguages(config: Config, host: Host, given: MadeBefore): Promise<Runners> {
-  const { backend, preparedPython, installationOf, leaseToolset } = given;
+/** Runners, and the environments of the tools that they run. */
+export interface Languages extends AsyncDisposable {
+  readonly runners: Runners;
+  readonly environments: ToolEnvironments;
+}
+
+/** Opens the tool languages; the caller owns them. Throws SandboxError. */
+export async function openLanguages(
+  config: Config,
+  host: Host,
+  parts: LanguageParts,
+): Promise<Languages> {
+  const { backend, installs } = parts;
+  await using opened = new AsyncDisposableStack();
+  // Each needs the other: packages are installed for an interpreter, and mounted by a runner.
+  const environments = openEnvironments(config, host, backend, installs, (tool) =>
+    runners.interpreterOf(tool),
+  );
+  const runners = opened.use(
+    await openToolRunners(config, host, parts, (tool) => environments.installationOf(tool)),
+  );
+  opened.use(environments);
+  const owned = opened.move();
+  return { runners, environments, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function openToolRunners(
+  config: Config,
+  host: Host,
+  { backend, preparedPython, toolsets }: LanguageParts,
+  installationOf: InstallationOf,
+): Promise<Runners> {
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const { environment: workerEnvironment } = host;
+  const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
   const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
   const languages = {
     python: {
@@ -310,27 +331,15 @@ function openLanguages(config: Config, host: Host, given: MadeBefore): Promise<R
       open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
     },
   };
-  return openRunners(languages, leaseToolset !== undefined);
+  return openRunners(languages, toolsets !== undefined);
 }
 
-/** The interpreter of tools that name none. */
-export function usualProgram({ sandbox }: Config, { runtime }: ToolEntry): string {
-  return runtime === "python" ? sandbox.pythonBin : sandbox.nodeBin;
-}
-
-/** What environments are made with. */
-export interface EnvironmentParts {
-  readonly backend: SandboxBackend;
-  readonly installs: InstallMode;
-  /** The interpreter of a tool, on the host. */
-  readonly programOf: (tool: ToolEntry) => Promise<string>;
-}
-
-/** The environments of tools' packages; the caller owns them, and disposes them before the backend. */
-export function openEnvironments(
+function openEnvironments(
   config: Config,
   host: Host,
-  { backend, installs, programOf }: EnvironmentParts,
+  backend: SandboxBackend,
+  installs: InstallMode,
+  interpreterOf: (tool: ToolEntry) => Promise<Interpreter>,
 ): ToolEnvironments {
   const { packages, sandbox, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
   return openToolEnvironments({
@@ -339,7 +348,7 @@ export function openEnvironments(
     environment: host.environment,
     backend,
     uid: isRoot() ? sandbox.uid : undefined,
-    interpreterOf: interpreters(programOf),
+    interpreterOf,
     installs,
     clock: host.clock,
     newId,

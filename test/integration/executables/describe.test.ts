@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type TestContext, expect, test } from "vitest";
 import { describeTool } from "../../../worker/descriptions/describe.ts";
-import { openExecutableRunner } from "../../../worker/runners/executable/runner.ts";
+import { openExecutableRunner } from "../../../worker/runners/executable.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";

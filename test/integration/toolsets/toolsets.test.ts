@@ -43,7 +43,7 @@ const files = {
   "first/say": `#!/bin/sh\nprintf '{"result": {"self": "%s"}}' "$0" >result.json\n`,
 };
 
-describe("the tools of toolsets", { tags: "promise-S27" }, () => {
+describe("the tools of toolsets", { tags: "promise-S29" }, () => {
   let rig: Rig;
   let directory: string;
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
-import { openExecutableRunner } from "../../../worker/runners/executable/runner.ts";
+import { openExecutableRunner } from "../../../worker/runners/executable.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
 

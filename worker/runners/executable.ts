@@ -3,17 +3,18 @@
  */
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import type { ToolEntry } from "../../manifest/manifest.ts";
-import { type Refusal, publicRefusal } from "../../protocol/refusal.ts";
-import type { Profile } from "../../sandbox/profile.ts";
-import { type SandboxBackend, SandboxError, workDirInside } from "../../sandbox/sandbox.ts";
-import { workDirNames } from "../../sandbox/work/work-dir.ts";
-import { insidePaths } from "../inside-paths.ts";
-import { NotRunnableError, examineProgram } from "./program-file.ts";
-import type { CodeSource, PreparedTool, ToolRunner } from "../runner.ts";
-import { type CodeLease, type CodePlaces, codeSources, leaseCode } from "../tool-code.ts";
-import { basePath, hostFiles, isSystemPath, toolEnvironment } from "../tool-environment.ts";
-import { isIsolated, shareTools } from "../visible-tools.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import { type SandboxBackend, SandboxError, workDirInside } from "../sandbox/sandbox.ts";
+import { workDirNames } from "../sandbox/work/work-dir.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
+import { insidePaths } from "./inside-paths.ts";
+import { NotRunnableError, examineProgram } from "./executable/program-file.ts";
+import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
+import { type CodeLease, type CodePlaces, codeSources, leaseCode } from "./tool-code.ts";
+import { basePath, hostFiles, toolEnvironment } from "./tool-environment.ts";
+import { isIsolated, shareTools } from "./visible-tools.ts";
 
 /** Options of the runner of executables. */
 export interface ExecutableRunnerOptions extends CodePlaces {
