@@ -66,6 +66,7 @@ async function openAttacked(
     // Attacks are in Python only.
     toolsNodeDir: join(toolsDir, "none"),
     toolsExecutableDir: join(toolsDir, "none"),
+    toolsetsDir: undefined,
     sandbox: {
       ...config.sandbox,
       maxConcurrent: concurrency,

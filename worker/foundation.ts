@@ -2,6 +2,7 @@
  * Opens the parts below the broker, of a worker or of a check, from a configuration.
  */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCachedStore } from "./artifacts/open.ts";
 import type { ArtifactStore } from "./artifacts/store.ts";
@@ -12,6 +13,7 @@ import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
+import { Toolsets } from "./manifest/toolsets/toolsets.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
@@ -24,6 +26,7 @@ import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
 import type { HostCheck, HostExamination } from "./sandbox/host-check.ts";
 import type { Profiles } from "./sandbox/profile.ts";
+import { isolates } from "./sandbox/registry.ts";
 import { loadProfiles } from "./sandbox/profiles-file.ts";
 import type { SandboxBackend } from "./sandbox/sandbox.ts";
 import { type Clock, systemClock } from "./support/clock.ts";
@@ -97,15 +100,17 @@ export async function openFoundation(
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
-  const { runners, environments } = parts.use(
-    await openLanguages(config, host, { backend, preparedPython, installs }),
-  );
+  const { scratchDir } = backend;
+  const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
+  const given = { backend, preparedPython, installs, toolsets };
+  const { runners, environments } = parts.use(await openLanguages(config, host, given));
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
-      runsExecutables: runners.byRuntime.has("executable"),
+      runsExecutables: runners.withDirectory.has("executable"),
+      ...(toolsets !== undefined && { toolsets }),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
@@ -222,11 +227,36 @@ function backendOptions(config: Config, host: Host) {
   };
 }
 
+/**
+ * The toolsets of `TOOLSETS_DIR`; undefined without one. Their tools cannot choose a profile that
+ * isolates nothing.
+ */
+async function openToolsets(
+  { toolsetsDir, broker, queues }: Config,
+  { log, clock }: Host,
+  { profiles, scratchDir }: { readonly profiles: Profiles; readonly scratchDir: string },
+  signal: AbortSignal,
+): Promise<Toolsets | undefined> {
+  if (toolsetsDir === undefined) return undefined;
+  const options = {
+    directory: toolsetsDir,
+    base: join(scratchDir, "toolsets"),
+    profileNames: [...profiles.values()].filter(isolates).map(({ name }) => name),
+    ...(broker.kind !== "dev" && { queues: [...queues.keys()] }),
+    newId,
+    log: log.child({ part: "toolsets" }),
+    clock,
+  };
+  return Toolsets.open(options, signal);
+}
+
 /** What {@link openLanguages} uses beside the configuration. */
 interface LanguageParts {
   readonly backend: SandboxBackend;
   readonly preparedPython?: Promise<PreparedPython> | undefined;
   readonly installs: InstallMode;
+  /** Undefined without toolsets. */
+  readonly toolsets?: Pick<Toolsets, "lease"> | undefined;
 }
 
 /** Runners, and the environments of the tools that they run. */
@@ -239,17 +269,16 @@ export interface Languages extends AsyncDisposable {
 export async function openLanguages(
   config: Config,
   host: Host,
-  { backend, preparedPython, installs }: LanguageParts,
+  parts: LanguageParts,
 ): Promise<Languages> {
+  const { backend, installs } = parts;
   await using opened = new AsyncDisposableStack();
   // Each needs the other: packages are installed for an interpreter, and mounted by a runner.
   const environments = openEnvironments(config, host, backend, installs, (tool) =>
     runners.interpreterOf(tool),
   );
   const runners = opened.use(
-    await openToolRunners(config, host, backend, preparedPython, (tool) =>
-      environments.installationOf(tool),
-    ),
+    await openToolRunners(config, host, parts, (tool) => environments.installationOf(tool)),
   );
   opened.use(environments);
   const owned = opened.move();
@@ -259,14 +288,15 @@ export async function openLanguages(
 function openToolRunners(
   config: Config,
   host: Host,
-  backend: SandboxBackend,
-  preparedPython: Promise<PreparedPython> | undefined,
+  { backend, preparedPython, toolsets }: LanguageParts,
   installationOf: InstallationOf,
 ): Promise<Runners> {
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
-  const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
-  return openRunners({
+  const { environment: workerEnvironment } = host;
+  const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
+  const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
+  const languages = {
     python: {
       toolsDir: toolsPythonDir,
       variable: "TOOLS_PYTHON_DIR",
@@ -300,7 +330,8 @@ function openToolRunners(
       variable: "TOOLS_EXECUTABLE_DIR",
       open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
     },
-  });
+  };
+  return openRunners(languages, toolsets !== undefined);
 }
 
 function openEnvironments(

@@ -121,7 +121,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],
-  yauzl: ["worker/toolsets/"],
+  yauzl: ["worker/manifest/toolsets/"],
   yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/invoke/tool-logs.ts",

@@ -45,6 +45,7 @@ describe("a configuration of nothing but what is required", () => {
       toolsExecutableDir: "/tools/executable",
       describedBy: "code",
       isDiscoverable: true,
+      toolsetsDir: undefined,
       defaultTimeoutSeconds: 300,
       maxRuns: 4,
       sandbox: {
@@ -356,6 +357,7 @@ describe("every variable", () => {
       TOOLS_EXECUTABLE_DIR: "/srv/executable",
       TOOLS_DESCRIBED_BY: "manifest",
       TOOLS_DISCOVERY: "0",
+      TOOLSETS_DIR: "/srv/toolsets",
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
@@ -424,6 +426,7 @@ describe("every variable", () => {
       toolsExecutableDir: "/srv/executable",
       describedBy: "manifest",
       isDiscoverable: false,
+      toolsetsDir: "/srv/toolsets",
       defaultTimeoutSeconds: 60,
       maxRuns: 7,
       sandbox: {
@@ -829,6 +832,7 @@ describe("the table of variables", () => {
       "AMQP_KEY_FILE",
       "AMQP_KEY_PASSPHRASE",
       "AMQP_EXCHANGE",
+      "TOOLSETS_DIR",
       "SANDBOX_PYTHONS",
       "SANDBOX_NODE_BIN",
       "SANDBOX_NODES",

@@ -45,6 +45,8 @@ export interface Config {
   readonly describedBy: (typeof describedBy)[number];
   /** Whether the worker broadcasts the descriptions of its tools, and answers for them. */
   readonly isDiscoverable: boolean;
+  /** Undefined without toolsets. */
+  readonly toolsetsDir: string | undefined;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
@@ -219,6 +221,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
     describedBy: values.TOOLS_DESCRIBED_BY,
     isDiscoverable: values.TOOLS_DISCOVERY === "1",
+    toolsetsDir: values.TOOLSETS_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {

@@ -18,6 +18,7 @@ const prefixes = [
     "CONNECT_RETR",
     "MANIFEST_",
     "TOOLS_",
+    "TOOLSETS_",
     "TOOL_LOGS",
   ],
   ...[

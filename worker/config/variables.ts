@@ -112,6 +112,11 @@ export const variables = z.object({
     "1",
     "With 1, agents can discover the tools: their descriptions are broadcast, and requests for them answered.",
   ),
+  TOOLSETS_DIR: optional(
+    absolutePath,
+    "an absolute path",
+    "Directory of [toolsets](toolsets.md): directories and ZIP files, each with a manifest of its own. Unset: none.",
+  ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
     `seconds, 1 to ${maxTimeoutSeconds}`,

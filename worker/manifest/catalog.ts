@@ -2,8 +2,8 @@
  * The manifest in force: the catalog follows the file, and keeps the last usable manifest.
  */
 import type { Clock } from "../support/clock.ts";
+import { formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { settlesWithin } from "../support/timeout.ts";
-import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import { type AdmitTool, withoutRefused } from "./availability.ts";
 import { diffManifests } from "./diff.ts";
@@ -14,7 +14,9 @@ import {
   type ToolEntry,
   type UnavailableTool,
 } from "./manifest.ts";
-import { type ParsedManifest, parseManifest } from "./parse.ts";
+import { parseManifest } from "./parse.ts";
+import { type MergedManifest, withToolsets } from "./toolsets/merge.ts";
+import type { Toolsets } from "./toolsets/toolsets.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
 
 /** Milliseconds between two checks of refused tools: a new package leaves the file unchanged. */
@@ -32,6 +34,8 @@ export interface CatalogOptions {
   readonly queues?: readonly string[];
   /** Whether this worker runs executables; by default it does. */
   readonly runsExecutables?: boolean;
+  /** Toolsets beside the file; their owner disposes them after the catalog. */
+  readonly toolsets?: Pick<Toolsets, "parts" | "problems" | "follow">;
   /** Checks the tools of this worker; all are available by default. */
   readonly admit?: AdmitTool;
   /** Resolves when a refused tool may have become available before the next check. */
@@ -54,7 +58,7 @@ export interface CatalogOptions {
 export interface ToolCatalog extends AsyncDisposable {
   /** The last usable manifest, immutable. */
   readonly manifest: Manifest;
-  /** Warnings of its file, one line each with its position. */
+  /** Warnings of its file and of the toolsets, one line each. */
   readonly warnings: readonly string[];
 
   /**
@@ -87,18 +91,26 @@ export interface ToolCatalog extends AsyncDisposable {
  */
 export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog> {
   const state = await readFileState(options.path);
-  const parsed = parseState(state, options);
+  const file = parseState(state, options);
+  const merged = withToolsets(file, options.toolsets?.parts ?? []);
   const admit = options.admit ?? (() => undefined);
   const change = (options.admitChanged ?? noChange)();
-  const manifest = await withoutRefused(parsed.manifest, noTools, admit, options.signal);
-  logWarnings(options.log, linesOf(parsed.warnings, options));
+  const manifest = await withoutRefused(merged.manifest, noTools, admit, options.signal);
+  logWarnings(options.log, merged.warnings);
   logServed(options.log, noTools, manifest);
-  return new FileCatalog(options, state, parsed, manifest, change);
+  return new FileCatalog(options, state, { file, merged, manifest }, change);
 }
 
 const noChange = (): Promise<void> => Promise.withResolvers<void>().promise;
 
 const noTools: Manifest = { revision: "", tools: new Map(), unavailable: new Map() };
+
+/** A manifest as it was loaded first. */
+interface Opened {
+  readonly file: MergedManifest;
+  readonly merged: MergedManifest;
+  readonly manifest: Manifest;
+}
 
 class FileCatalog implements ToolCatalog {
   readonly #options: CatalogOptions;
@@ -107,7 +119,9 @@ class FileCatalog implements ToolCatalog {
   /** Resolves when the catalog is closed, rejects when it cannot follow the file. */
   readonly #following: Promise<void>;
   /** The last usable file. */
-  #parsed: ParsedManifest;
+  #file: MergedManifest;
+  /** With the toolsets. */
+  #merged: MergedManifest;
   /** The served part of it. */
   #manifest: Manifest;
   /** Whether the present file is usable. */
@@ -119,12 +133,12 @@ class FileCatalog implements ToolCatalog {
   constructor(
     options: CatalogOptions,
     known: FileState,
-    parsed: ParsedManifest,
-    manifest: Manifest,
+    { file, merged, manifest }: Opened,
     firstChange: Promise<void>,
   ) {
     this.#options = options;
-    this.#parsed = parsed;
+    this.#file = file;
+    this.#merged = merged;
     this.#opened = manifest;
     this.#manifest = manifest;
     this.#following = this.#follow(known, firstChange);
@@ -137,7 +151,7 @@ class FileCatalog implements ToolCatalog {
   }
 
   get warnings(): readonly string[] {
-    return linesOf(this.#parsed.warnings, this.#options);
+    return [...this.#merged.warnings, ...(this.#options.toolsets?.problems ?? [])];
   }
 
   get changes(): AsyncIterable<ManifestChange> {
@@ -172,7 +186,14 @@ class FileCatalog implements ToolCatalog {
 
   async #follow(known: FileState, firstChange: Promise<void>): Promise<void> {
     try {
-      await Promise.all([this.#followFile(known), this.#retryRefused(firstChange)]);
+      await Promise.all([
+        this.#followFile(known),
+        this.#retryRefused(firstChange),
+        this.#options.toolsets?.follow(
+          () => this.#alone(() => this.#serveAll()),
+          this.#closing.signal,
+        ),
+      ]);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       logEvent(this.#options.log, "manifest.follow_failed", { err: error });
@@ -199,7 +220,7 @@ class FileCatalog implements ToolCatalog {
       // Asked for before the check, so that no change during it is lost.
       next = admitChanged();
       await this.#alone(async () => {
-        if (this.#refusesTools()) await this.#serve(this.#parsed);
+        if (this.#refusesTools()) await this.#serve(this.#merged);
       });
     }
   }
@@ -207,19 +228,18 @@ class FileCatalog implements ToolCatalog {
   /** Whether a tool of the file is not served, or not by its newest entry. */
   #refusesTools(): boolean {
     const { tools } = this.#manifest;
-    return this.#parsed.manifest.tools.values().some((tool) => tools.get(tool.name) !== tool);
+    return this.#merged.manifest.tools.values().some((tool) => tools.get(tool.name) !== tool);
   }
 
   async #load(state: FileState): Promise<void> {
     const { log } = this.#options;
     try {
-      const parsed = parseState(state, this.#options);
+      this.#file = parseState(state, this.#options);
       if (!this.#isUsable) {
         this.#isUsable = true;
-        logEvent(log, "manifest.usable_again", { revision: parsed.manifest.revision });
+        logEvent(log, "manifest.usable_again", { revision: this.#file.manifest.revision });
       }
-      logWarnings(log, linesOf(parsed.warnings, this.#options));
-      await this.#serve(parsed);
+      await this.#serveAll();
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       this.#isUsable = false;
@@ -228,11 +248,19 @@ class FileCatalog implements ToolCatalog {
     }
   }
 
-  async #serve(parsed: ParsedManifest): Promise<void> {
+  /** Serves the file and the toolsets as they are now. */
+  async #serveAll(): Promise<void> {
+    const { log, toolsets } = this.#options;
+    const merged = withToolsets(this.#file, toolsets?.parts ?? []);
+    logWarnings(log, merged.warnings);
+    await this.#serve(merged);
+  }
+
+  async #serve(merged: MergedManifest): Promise<void> {
     const { log, admit = () => undefined } = this.#options;
     const before = this.#manifest;
-    const manifest = await withoutRefused(parsed.manifest, before, admit, this.#closing.signal);
-    this.#parsed = parsed;
+    const manifest = await withoutRefused(merged.manifest, before, admit, this.#closing.signal);
+    this.#merged = merged;
     this.#manifest = manifest;
     logServed(log, before, manifest);
     this.#swapped.resolve();
@@ -246,13 +274,12 @@ class FileCatalog implements ToolCatalog {
   }
 }
 
-function parseState(state: FileState, options: CatalogOptions): ParsedManifest {
-  if (state.readable) return parseManifest(state.bytes, options);
+function parseState(state: FileState, options: CatalogOptions): MergedManifest {
+  if (state.readable) {
+    const { manifest, warnings } = parseManifest(state.bytes, options);
+    return { manifest, warnings: warnings.map((each) => formatProblem(options.path, each)) };
+  }
   throw new ManifestError(options.path, [problemOfFile(state.reason)]);
-}
-
-function linesOf(problems: readonly FileProblem[], { path }: CatalogOptions): readonly string[] {
-  return problems.map((problem) => formatProblem(path, problem));
 }
 
 function logWarnings(log: ManifestLog, warnings: readonly string[]): void {

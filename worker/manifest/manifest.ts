@@ -77,6 +77,8 @@ export interface ToolEntry {
   /** Directory of the program below the tools' directory, or an absolute path in it. */
   readonly toolDir?: string;
   readonly callable: ToolCallable;
+  /** The toolset that has its code; undefined for the language's directory. */
+  readonly toolset?: { readonly name: string; readonly revision: string };
   /** Version, name or path of the interpreter; undefined for the usual one. */
   readonly interpreter: string | undefined;
   /** Packages that the tool needs; undefined for none. */

@@ -53,6 +53,8 @@ export interface ParseOptions {
    * not run.
    */
   readonly runsExecutables?: boolean;
+  /** Of a toolset: stands before the names of its tools, which get nothing of the host. */
+  readonly prefix?: string;
 }
 
 /** A manifest with its warnings, mostly about unused keys. */
@@ -91,16 +93,18 @@ class ManifestWalk {
 
   readonly #queues: readonly string[] | undefined;
   readonly #runsExecutables: boolean;
+  readonly #prefix: string;
 
   constructor(
     document: SourceDocument,
-    { profileNames, queues, runsExecutables = true }: ParseOptions,
+    { profileNames, queues, runsExecutables = true, prefix = "" }: ParseOptions,
   ) {
     this.found = new DocumentProblems(document, "tools", "tool");
     this.#document = document;
     this.#schemas = toolSchemas(profileNames);
     this.#queues = queues;
     this.#runsExecutables = runsExecutables;
+    this.#prefix = prefix;
   }
 
   readFile(): void {
@@ -131,7 +135,7 @@ class ManifestWalk {
     const kind = kindOf(fields);
     if (kind === "executable" && !this.#runsExecutables) {
       const reason = "it is an executable, and this worker has no directory of executables";
-      this.unavailable.set(name, { ...publicRefusal(reason), entry: undefined });
+      this.unavailable.set(this.#prefix + name, { ...publicRefusal(reason), entry: undefined });
       return;
     }
     const schema = this.#schemas[kind];
@@ -142,8 +146,16 @@ class ManifestWalk {
     const { function: ofFunction, class_name: ofClass } = checked.data;
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
+    if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields);
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
-    for (const entry of toEntries(name, checked.data)) this.#addTool(path, entry);
+    for (const entry of toEntries(name, checked.data))
+      this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
+  }
+
+  #refuseHostFields(path: Path, fields: Record<string, unknown>): void {
+    for (const field of ["env", "mounts", "devices", "requirements_file", "lockfile"])
+      if (!isAbsent(fields[field]))
+        this.found.add([...path, field], "allowed only in the worker's own manifest");
   }
 
   /** One description cannot be that of several tools. */
@@ -156,6 +168,7 @@ class ManifestWalk {
 
   #addTool(path: Path, entry: ToolEntry): void {
     const { name } = entry;
+    if (this.#prefix !== "") this.found.addIssues(path, entryNameSchema.safeParse(name).error);
     if (this.tools.has(name) || this.unavailable.has(name)) {
       this.found.add(path, `the tool "${name}" is there already`);
     } else if (this.#queues?.includes(entry.queue) === false) {

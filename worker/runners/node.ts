@@ -28,6 +28,7 @@ import {
   argvOf,
 } from "./node/surroundings.ts";
 import type { CodeSource, Interpreter, PreparedTool, ToolRunner } from "./runner.ts";
+import { codeSources, leaseCode } from "./tool-code.ts";
 import { hostFiles } from "./tool-environment.ts";
 import { isIsolated } from "./visible-tools.ts";
 
@@ -90,14 +91,14 @@ class NodeRunner implements ToolRunner {
   }
 
   get sources(): readonly CodeSource[] {
-    const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
-    return [tools, ...this.#surroundings.programs.sources, ...hostFiles];
+    return [...codeSources(this.#options), ...this.#surroundings.programs.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     await using held = new AsyncDisposableStack();
     const of = await this.#surroundingsOf(tool, isIsolated(tool, profile));
-    const cache = held.use(await this.#caches.lease(of));
+    // Code compiled ahead is that of the directory of tools.
+    const cache = tool.toolset === undefined ? held.use(await this.#caches.lease(of)) : undefined;
     const cacheMounts =
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
@@ -122,6 +123,7 @@ class NodeRunner implements ToolRunner {
   }
 
   warm(tool: ToolEntry): void {
+    if (tool.toolset !== undefined) return;
     // Where its program cannot be used, its calls say so.
     void this.#surroundingsOf(tool, tool.isolate).then(
       (of) => this.#caches.want(of),
@@ -144,11 +146,12 @@ class NodeRunner implements ToolRunner {
     );
   }
 
-  async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
-    const { toolsDir } = this.#options;
-    const file = await realpath(join(toolsDir, module)).catch(() => undefined);
+  async #moduleProblem(tool: ToolEntry): Promise<string | undefined> {
+    const { module } = tool;
+    using code = leaseCode(tool, this.#options);
+    const file = await realpath(join(code.directory, module)).catch(() => undefined);
     if (file === undefined) return `${module} is not there`;
-    if (!file.startsWith((await realpath(toolsDir)) + sep))
+    if (!file.startsWith((await realpath(code.directory)) + sep))
       return `${module} is a link to outside of the directory of Node tools`;
     return (await stat(file)).isFile() ? undefined : `${module} is not a file`;
   }

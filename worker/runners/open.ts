@@ -20,6 +20,8 @@ export interface Language {
 /** The runners of a worker. Disposing disposes them. */
 export interface Runners extends AsyncDisposable {
   readonly byRuntime: ReadonlyMap<Runtime, ToolRunner>;
+  /** The languages that there is a directory of tools for. */
+  readonly withDirectory: ReadonlySet<Runtime>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
   /** The interpreter of a tool. Throws SandboxError when there is none, or it cannot be used. */
@@ -30,16 +32,28 @@ export interface Runners extends AsyncDisposable {
  * Opens the languages that there is a directory of tools for; the interpreters of others are not
  * looked at. Throws SandboxError when there is no such directory at all: then nothing could be
  * served.
+ *
+ * @param hasToolsets whether tools of every language may lie in toolsets, so that all are opened; a
+ *   language without a directory may then lack its interpreter
  */
 export async function openRunners(
   languages: Readonly<Record<Runtime, Language>>,
+  hasToolsets = false,
 ): Promise<Runners> {
   await using opened = new AsyncDisposableStack();
   const byRuntime = new Map<Runtime, ToolRunner>();
-  for (const { toolsDir, open } of Object.values(languages)) {
-    if (!(await isDirectory(toolsDir))) continue;
-    const runner = opened.use(await open());
-    byRuntime.set(runner.runtime, runner);
+  const withDirectory = new Set<Runtime>();
+  const failures = new Map<Runtime, string>();
+  for (const [name, { toolsDir, open }] of Object.entries(languages)) {
+    const runtime = name as Runtime;
+    if (await isDirectory(toolsDir)) withDirectory.add(runtime);
+    else if (!hasToolsets) continue;
+    try {
+      byRuntime.set(runtime, opened.use(await open()));
+    } catch (error) {
+      if (withDirectory.has(runtime) || !(error instanceof SandboxError)) throw error;
+      failures.set(runtime, error.message);
+    }
   }
   if (byRuntime.size === 0) {
     const { python, node, executable } = languages;
@@ -52,13 +66,19 @@ export async function openRunners(
   const owned = opened.move();
   return {
     byRuntime,
+    withDirectory,
     refuse: async (tool, signal) => {
-      const { toolsDir, variable } = languages[tool.runtime];
-      const runner = byRuntime.get(tool.runtime);
-      if (runner !== undefined) return runner.refuse(tool, signal);
+      const { runtime, toolset } = tool;
+      const { toolsDir, variable } = languages[runtime];
+      const runner = byRuntime.get(runtime);
+      if (runner !== undefined && (toolset !== undefined || withDirectory.has(runtime)))
+        return runner.refuse(tool, signal);
+      const failure = failures.get(runtime);
+      if (toolset !== undefined && failure !== undefined)
+        return { reason: failure, publicReason: `the worker runs no ${runtime} tools` };
       return {
         reason: `${variable} is ${toolsDir}, which was not a directory when the worker started`,
-        publicReason: `the worker has no directory of ${tool.runtime} tools`,
+        publicReason: `the worker has no directory of ${runtime} tools`,
       };
     },
     interpreterOf: async (tool) => {

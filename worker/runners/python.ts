@@ -20,12 +20,13 @@ import type {
   PreparedTool,
   ToolRunner,
 } from "./runner.ts";
+import { type CodePlaces, codeSources, leaseCode } from "./tool-code.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { byUv, findByUv } from "./python/uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 /** Options of the Python runner. */
-export interface PythonRunnerOptions extends PythonHostOptions {
+export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
@@ -92,26 +93,21 @@ class PythonRunner implements ToolRunner {
   }
 
   get sources(): readonly CodeSource[] {
-    const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
-    return [tools, ...this.#interpreters.sources, ...hostFiles];
+    return [...codeSources(this.#options), ...this.#interpreters.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
-    const { backend, toolsDir, workerEnvironment } = this.#options;
+    const { backend, workerEnvironment } = this.#options;
     await using held = new AsyncDisposableStack();
     const installation = this.#options.installationOf?.(tool);
     const interpreter = await this.#interpreters.of(tool);
     const { executable, mounts } =
       installation === undefined ? interpreter.plain : await interpreter.isolated();
-    const tools = held.use(
-      await shareTools(backend, {
-        toolsDir,
-        target: insidePaths.pythonTools,
-        only: isIsolated(tool, profile)
-          ? await pythonModuleFiles(toolsDir, tool.module)
-          : undefined,
-      }),
-    );
+    const code = held.use(leaseCode(tool, this.#options));
+    const isolated = isIsolated(tool, profile);
+    const only = isolated ? await pythonModuleFiles(code.directory, tool.module) : undefined;
+    const target = insidePaths.pythonTools;
+    const tools = held.use(await shareTools(backend, { code, target, only }));
     const packages = installation && held.use(await this.#installations.share(installation));
     const owned = held.move();
     // -I: nothing from the environment or the user's home decides what is imported; installed
@@ -167,12 +163,13 @@ class PythonRunner implements ToolRunner {
   }
 
   /** The name of a file reads like the module `py` of a package. */
-  async #moduleProblem({ module }: ToolEntry): Promise<string | undefined> {
-    const { toolsDir } = this.#options;
+  async #moduleProblem(tool: ToolEntry): Promise<string | undefined> {
+    const { module } = tool;
     const name = /^(.+)\.py$/.exec(module)?.[1];
-    if (name === undefined || (await pythonModuleFiles(toolsDir, module)).length > 0)
-      return undefined;
-    const isFile = (await pythonModuleFiles(toolsDir, name)).length > 0;
+    if (name === undefined) return undefined;
+    using code = leaseCode(tool, this.#options);
+    if ((await pythonModuleFiles(code.directory, module)).length > 0) return undefined;
+    const isFile = (await pythonModuleFiles(code.directory, name)).length > 0;
     return isFile
       ? `module "${module}" is the name of a file; the module in it is called "${name}"`
       : undefined;

@@ -8,6 +8,7 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { isolates } from "../sandbox/registry.ts";
 import type { ReadOnlyMount, SandboxBackend } from "../sandbox/sandbox.ts";
+import type { CodeLease } from "./tool-code.ts";
 
 /** Mounts whose sources are held for them. Disposed after the sandbox is gone. */
 export interface SharedTools extends AsyncDisposable {
@@ -17,7 +18,7 @@ export interface SharedTools extends AsyncDisposable {
 /** What of the tools is to be seen, and where. */
 export interface VisibleTools {
   /** Directory with the tools' modules on the host. */
-  readonly toolsDir: string;
+  readonly code: Pick<CodeLease, "directory" | "isReadable">;
   /** The same inside. */
   readonly target: string;
   /** Paths below it, or undefined for the whole of it. Empty: nothing. */
@@ -35,12 +36,13 @@ export function isIsolated({ isolate }: Pick<ToolEntry, "isolate">, profile: Pro
 /** The mounts for it, with its present content. The caller owns them. Throws SandboxError. */
 export async function shareTools(
   backend: Pick<SandboxBackend, "share">,
-  { toolsDir, target, only }: VisibleTools,
+  { code: { directory, isReadable }, target, only }: VisibleTools,
 ): Promise<SharedTools> {
   await using held = new AsyncDisposableStack();
   const mounts: ReadOnlyMount[] = [];
   for (const path of only ?? ["."]) {
-    const { source } = held.use(await backend.share(join(toolsDir, path)));
+    const own = join(directory, path);
+    const source = isReadable ? own : held.use(await backend.share(own)).source;
     mounts.push({ source, target: join(target, path) });
   }
   const owned = held.move();

@@ -10,7 +10,7 @@ parkRunners();
 
 await import("../../integration/tool-runner/artifact-parameters.test.ts");
 await import("../../integration/tool-runner/calling.test.ts");
-await import("../../integration/tool-runner/class-tools.test.ts");
+await import("../../integration/tool-runner/classes/class-tools.test.ts");
 await import("../../integration/tool-runner/context.test.ts");
 await import("../../integration/tool-runner/ending.test.ts");
 await import("../../integration/tool-runner/facade.test.ts");

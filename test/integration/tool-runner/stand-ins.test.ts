@@ -176,6 +176,19 @@ describe("an installed package wins", () => {
     expect(await resultOf(source, { "vendor/sam_tool_sdk.py": "REAL = 2\n" })).toEqual({ real: 2 });
   });
 
+  test("also in the error that its tools catch", async () => {
+    const source = [
+      "from sam_tool_sdk import IPCError",
+      "async def run(ctx: 'SandboxToolContextFacade'):",
+      "    try: ctx.call_llm('s', 'u')",
+      "    except IPCError as error: return {'caught': str(error)}",
+    ].join("\n");
+    const files = { "sam_tool_sdk.py": "class IPCError(Exception): pass\n" };
+    expect(await resultOf(source, files)).toMatchObject({
+      caught: expect.stringMatching(/no language model/),
+    });
+  });
+
   test("in the parts that it has", async () => {
     const source = [
       "from solace_agent_mesh.agent.tools.tool_result import ToolResult",

@@ -133,7 +133,7 @@ describe("an executable is refused that", () => {
     expect(await runner.refuse(tool(), never)).toMatchObject({ publicReason: outside });
     expect(await runner.refuse(tool({ module: "linked" }), never)).toBeUndefined();
     expect(await runner.refuse(tool({ toolDir: "/usr" }), never)).toMatchObject({
-      publicReason: "tool is in a tool_dir that is not below TOOLS_EXECUTABLE_DIR",
+      publicReason: "tool is in a tool_dir that is not below the directory of executables",
     });
   });
 });

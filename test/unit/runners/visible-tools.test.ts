@@ -94,7 +94,8 @@ test("what is seen is shared for as long as it is held, part by part", async () 
       return { source: `/copy${path}`, [Symbol.asyncDispose]: giveBack };
     },
   };
-  const place = { toolsDir: "/srv", target: "/tools/python" };
+  const code = { directory: "/srv", isReadable: false };
+  const place = { code, target: "/tools/python" };
   {
     await using shared = await shareTools(backend, { ...place, only: ["a/__init__.py", "a/b"] });
     expect(shared.mounts).toEqual([
@@ -107,6 +108,9 @@ test("what is seen is shared for as long as it is held, part by part", async () 
   expect(inUse).toEqual([]);
   await using whole = await shareTools(backend, { ...place, only: undefined });
   expect(whole.mounts).toEqual([{ source: "/copy/srv", target: "/tools/python" }]);
+  const readable = { ...place, code: { ...code, isReadable: true }, only: undefined };
+  await using asItIs = await shareTools(backend, readable);
+  expect(asItIs.mounts).toEqual([{ source: "/srv", target: "/tools/python" }]);
 });
 
 test("a backend that isolates nothing isolates no tool", () => {

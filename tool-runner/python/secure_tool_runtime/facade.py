@@ -4,6 +4,7 @@ with await.
 """
 
 import os
+import sys
 
 from . import ToolContext
 
@@ -192,8 +193,12 @@ class ToolContextFacade:
         return False
 
     def call_llm(self, *_arguments: object, **_options: object) -> str:
-        """Raises IPCError: this runtime has no language model for its tools."""
-        raise IPCError("this runtime has no language model for its tools; call_llm cannot be answered")
+        """
+        Raises IPCError: this runtime has no language model for its tools. It is the installed
+        package's own class, if the tool has one of these.
+        """
+        kind = getattr(sys.modules.get("sam_tool_sdk"), "IPCError", IPCError)
+        raise kind("this runtime has no language model for its tools; call_llm cannot be answered")
 
     def _inputs(self) -> "list[tuple[str, str, dict[str, Any]]]":
         """Filename, path and metadata of each input artifact."""

@@ -13,6 +13,7 @@ import { SharedInstallations } from "../installations.ts";
 import { Interpreters } from "../interpreters.ts";
 import { NodeProgram } from "./program.ts";
 import type { Installation, InstallationOf } from "../runner.ts";
+import { type CodeLease, type CodePlaces, leaseCode } from "../tool-code.ts";
 import { packagesVariable, toolEnvironment } from "../tool-environment.ts";
 import { nodeModuleFiles, type SharedTools, shareTools } from "../visible-tools.ts";
 
@@ -31,7 +32,7 @@ const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/
 const modulesName = "node_modules";
 
 /** What the surroundings of tools are opened with. */
-export interface NodeSurroundingsOptions {
+export interface NodeSurroundingsOptions extends CodePlaces {
   /** Node program on the host (`SANDBOX_NODE_BIN`). */
   readonly nodeBin: string;
   /** Others that tools may name, by name (`SANDBOX_NODES`). */
@@ -55,6 +56,7 @@ export interface Surroundings extends Compilation {
   /** Whether nothing of the directory of tools is seen but the module. */
   readonly isolated: boolean;
   readonly installation: Installation | undefined;
+  readonly toolset?: NonNullable<ToolEntry["toolset"]>;
 }
 
 /** Surroundings of all Node tools. Their owner disposes them after the last sandbox. */
@@ -118,21 +120,24 @@ export class NodeSurroundings implements AsyncDisposable {
     const program = await this.programs.of(tool);
     const installation = this.#options.installationOf?.(tool);
     const variant = [isolated, program.program, installation?.key].join("\0");
-    return { module: tool.module, variant, program, isolated, installation };
+    const { module, toolset } = tool;
+    const of = { module, variant, program, isolated, installation };
+    return toolset === undefined ? of : { ...of, toolset };
   }
 
   /** The mounts for them. The caller owns them. Throws SandboxError. */
-  async share({ module, program, isolated, installation }: Surroundings): Promise<SharedTools> {
-    const { backend, toolsDir } = this.#options;
+  async share(of: Surroundings): Promise<SharedTools> {
+    const { module, program, isolated, installation } = of;
     await using held = new AsyncDisposableStack();
-    const only = isolated ? await nodeModuleFiles(toolsDir, module) : undefined;
+    const code = held.use(leaseCode(of, this.#options));
+    const only = isolated ? await nodeModuleFiles(code.directory, module) : undefined;
     const target = insidePaths.nodeTools;
-    const tools = held.use(await shareTools(backend, { toolsDir, target, only }));
+    const tools = held.use(await shareTools(this.#options.backend, { code, target, only }));
     const mounts = [...program.mounts, ...this.#runnerMounts, ...tools.mounts];
     if (installation !== undefined) {
       const { source } = held.use(await this.#installations.share(installation));
       mounts.push({ source: join(source, modulesName), target: insidePaths.nodePackages });
-      if (!isolated) mounts.push(...(await this.#hideOthers()));
+      if (!isolated) mounts.push(...(await this.#hideOthers(code)));
     }
     const owned = held.move();
     return { mounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -157,8 +162,8 @@ export class NodeSurroundings implements AsyncDisposable {
   }
 
   /** Nothing in place of the packages beside the tools, which Node would prefer. */
-  async #hideOthers(): Promise<readonly ReadOnlyMount[]> {
-    const stats = await lstat(join(this.#options.toolsDir, modulesName)).catch(() => undefined);
+  async #hideOthers({ directory }: CodeLease): Promise<readonly ReadOnlyMount[]> {
+    const stats = await lstat(join(directory, modulesName)).catch(() => undefined);
     const target = join(insidePaths.nodeTools, modulesName);
     return stats?.isDirectory() === true ? [{ source: this.#emptyDir, target }] : [];
   }

@@ -77,6 +77,38 @@ export const toolEvents = {
     when: "The host has no inotify watch left. The worker still sees changes within two seconds.",
     action: "Raise the host's inotify limits, or accept polling.",
   },
+  "toolset.loaded": {
+    level: "info",
+    message: "toolset loaded",
+    facts: { toolset: "text", revision: "text", tools: "number" },
+    when: "A [toolset](toolsets.md) came into force, at the start or after a change.",
+  },
+  "toolset.unusable": {
+    level: "error",
+    message: "toolset not usable",
+    facts: { toolset: "text", reason: "text", isKept: "boolean" },
+    when: "A toolset is left out, or its last good state is kept (`isKept`). The others are not affected.",
+    action: "Correct it by `reason`.",
+  },
+  "toolset.removed": {
+    level: "info",
+    message: "toolset removed",
+    facts: { toolset: "text" },
+    when: "The toolset is gone from `TOOLSETS_DIR`.",
+  },
+  "toolset.directory_unreadable": {
+    level: "error",
+    message: "directory of toolsets cannot be read",
+    facts: { reason: "text" },
+    when: "`TOOLSETS_DIR` is absent or cannot be read. The toolsets that were loaded before are kept.",
+    action: "Correct it by `reason`.",
+  },
+  "toolset.remove_failed": {
+    level: "warn",
+    message: "copy of a toolset could not be removed",
+    facts: { err: "error" },
+    when: "A former state of a toolset stays on the disk until the worker ends.",
+  },
   "code.followed": {
     level: "debug",
     message: "tool code is followed",

@@ -9,7 +9,7 @@ import {
   type ToolRun,
   runTool,
   statuses,
-} from "./run-tool.ts";
+} from "../run-tool.ts";
 
 forkRunners();
 afterAll(removeWorkDirs);
