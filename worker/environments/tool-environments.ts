@@ -180,8 +180,8 @@ export class ToolEnvironments implements AsyncDisposable {
   }
 
   /**
-   * Asks again about tools whose requirements file or lockfile may have changed, until the disposal.
-   * A served tool changes over when the environment of the new content is there.
+   * Asks again about tools whose requirements file or lockfile may have changed, until the
+   * disposal. A served tool changes over when the environment of the new content is there.
    */
   async #followFiles(): Promise<void> {
     const { clock, log } = this.#options;
