@@ -36,6 +36,7 @@ import {
 } from "../../worker/manifest/watch.ts";
 import { publicRefusal } from "../../worker/protocol/refusal.ts";
 import { type Clock, systemClock } from "../../worker/support/clock.ts";
+import { Condition } from "../../worker/support/condition.ts";
 import { inotifyWatches } from "../support/inotify-watches.ts";
 import { profileNames, textOf } from "../unit/manifest/fixtures.ts";
 
@@ -684,6 +685,29 @@ describe("the catalog", () => {
         () => expect(catalog.resolve("packed")?.packages?.requirements).toEqual(["p>=2"]),
         waiting,
       );
+    });
+
+    test("until a change is told, and keeps an entry that is served meanwhile", async () => {
+      await writeFile(path, withPackage(">=1"));
+      let isInstalled = false;
+      const installed = new Condition();
+      const { catalog } = await open({
+        admit: async ({ packages }) => {
+          const isNew = packages?.requirements[0] === "p>=2";
+          return isNew && !isInstalled
+            ? { ...publicRefusal("being installed"), keepsServed: true }
+            : undefined;
+        },
+        admitChanged: () => installed.changed,
+      });
+      const requirements = () => catalog.resolve("packed")?.packages?.requirements;
+      await replace(withPackage(">=2").replace("plain", "renamed"));
+      await vi.waitFor(() => expect(catalog.resolve("renamed")).toBeDefined(), waiting);
+      expect(requirements()).toEqual(["p>=1"]);
+      expect(catalog.manifest.unavailable.size).toBe(0);
+      isInstalled = true;
+      installed.notify();
+      await vi.waitFor(() => expect(requirements()).toEqual(["p>=2"]), waiting);
     });
 
     test("and stops looking when it is closed", async () => {

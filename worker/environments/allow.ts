@@ -1,30 +1,30 @@
 /**
  * The names of packages that an operator allows (`PACKAGE_ALLOW`).
  */
+import type { Runtime } from "../manifest/manifest.ts";
 import { normalName } from "../manifest/requirements/python.ts";
 import { EnvironmentError } from "./environments.ts";
 
 /** Refuses packages by their names. */
 export class AllowedPackages {
-  readonly #names: ReadonlySet<string> | undefined;
+  readonly #names: readonly string[] | undefined;
 
   /** @param names undefined allows every package */
   constructor(names: readonly string[] | undefined) {
-    this.#names = names && new Set(names.map(comparable));
+    this.#names = names;
   }
 
   /** Throws EnvironmentError for the first name that is not allowed. */
-  require(names: Iterable<string>): void {
+  require(runtime: Runtime, names: Iterable<string>): void {
+    if (this.#names === undefined) return;
+    // npm compares names as they are, PyPI by PEP 503.
+    const comparable = runtime === "python" ? normalName : (name: string): string => name;
+    const allowed = new Set(this.#names.map(comparable));
     for (const name of names) {
-      if (this.#names === undefined || this.#names.has(comparable(name))) continue;
+      if (allowed.has(comparable(name))) continue;
       throw new EnvironmentError(`package "${name}" is not in PACKAGE_ALLOW`, {
         publicReason: "one of its packages is not allowed by the worker",
       });
     }
   }
-}
-
-/** Names of npm are compared as they are, but for their case; those of Python by PEP 503. */
-function comparable(name: string): string {
-  return /^@|~/.test(name) ? name.toLowerCase() : normalName(name);
 }

@@ -67,4 +67,9 @@ export class EnvironmentError extends Error {
     this.publicReason = options.publicReason ?? "its packages could not be installed";
     this.output = options.output;
   }
+
+  /** The message with that of its cause, which may name paths of the host. */
+  get explained(): string {
+    return this.cause instanceof Error ? `${this.message}: ${this.cause.message}` : this.message;
+  }
 }

@@ -10,12 +10,9 @@ import { AllowedPackages } from "./allow.ts";
 import { buildProfile, type BuildLimits } from "./build/profile.ts";
 import type { Interpreter, PackagePolicy } from "./environments.ts";
 import { type RegistryOptions, RegistrySettings } from "./registry/settings.ts";
+import type { InstallMode } from "./installations.ts";
 import { EnvironmentStore } from "./store.ts";
-import {
-  type InstallMode,
-  ToolEnvironments,
-  type ToolEnvironmentsOptions,
-} from "./tool-environments.ts";
+import { ToolEnvironments, type ToolEnvironmentsOptions } from "./tool-environments.ts";
 
 /** What the operator says of packages. */
 export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "environment"> {
@@ -37,7 +34,6 @@ export interface OpenOptions {
   /** Host uid of sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
-  /** See `ToolEnvironmentsOptions`. */
   readonly installs: InstallMode;
   readonly retryMs?: ToolEnvironmentsOptions["retryMs"];
   readonly filesPollMs?: ToolEnvironmentsOptions["filesPollMs"];
@@ -50,13 +46,15 @@ export interface OpenOptions {
 export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
   const { settings, environment, backend, clock, uid, newId } = options;
   const { timeoutSeconds, directory } = settings;
+  const allowed = new AllowedPackages(settings.allowed);
   return new ToolEnvironments({
     ...options,
     ...settings,
-    allowed: new AllowedPackages(settings.allowed),
+    allowed,
     random: Math.random,
     openStore: () => EnvironmentStore.open({ directory, uid, newId }),
     builder: {
+      requireAllowed: (names) => allowed.require("python", names),
       host: { backend, clock, timeoutSeconds, profile: buildProfile(settings) },
       registry: new RegistrySettings({ ...settings, environment }),
       installers: { searchPath: environment["PATH"] ?? "", uvBin: settings.uvBin },

@@ -101,6 +101,11 @@ export class EnvironmentStore implements AsyncDisposable {
     return found.filter((one) => one !== undefined).sort((a, b) => a.usedAtMs - b.usedAtMs);
   }
 
+  /** The keys that this worker has marked. */
+  ownKeys(): Promise<readonly string[]> {
+    return keysIn(this.#own);
+  }
+
   /** The keys that live workers use. Removes the marks of dead ones. */
   async keysInUse(): Promise<ReadonlySet<string>> {
     const workers = join(this.#options.directory, "workers");
@@ -108,7 +113,7 @@ export class EnvironmentStore implements AsyncDisposable {
     for (const name of await readdir(workers)) {
       const path = join(workers, name);
       if (path === this.#own || (await isInUse(path)))
-        for (const key of await readdir(path).catch(() => [])) keys.add(key);
+        for (const key of await keysIn(path)) keys.add(key);
       else await this.#remover.remove(path);
     }
     return keys;
@@ -182,4 +187,8 @@ export class EnvironmentStore implements AsyncDisposable {
       },
     );
   }
+}
+
+async function keysIn(directory: string): Promise<readonly string[]> {
+  return (await readdir(directory).catch(() => [])).filter(isEnvironmentKey);
 }

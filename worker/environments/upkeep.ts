@@ -64,6 +64,9 @@ export class Upkeep {
     const { store, clock, inForce } = this.#options;
     const nowMs = clock.monotonicMs();
     for (const key of inForce()) this.#lastInForceMs.set(key, nowMs);
+    // Those that came and went since the last round.
+    for (const key of await store.ownKeys())
+      if (!this.#lastInForceMs.has(key)) this.#lastInForceMs.set(key, nowMs);
     for (const [key, lastMs] of this.#lastInForceMs) {
       if (nowMs - lastMs <= lingerMs) {
         await store.use(key);

@@ -8,10 +8,8 @@ import { dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Interpreter } from "../../../worker/environments/environments.ts";
 import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
-import type {
-  InstallMode,
-  ToolEnvironments,
-} from "../../../worker/environments/tool-environments.ts";
+import type { InstallMode } from "../../../worker/environments/installations.ts";
+import type { ToolEnvironments } from "../../../worker/environments/tool-environments.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";

@@ -157,9 +157,13 @@ describe("output of an installer", { tags: "promise-R12" }, () => {
 });
 
 test("allowed packages are compared as their registries compare them", () => {
-  const allowed = new AllowedPackages(["My_Package", "@scope/name"]);
-  expect(() => allowed.require(["my-package", "my.package", "@scope/name"])).not.toThrow();
-  expect(() => allowed.require(["other"])).toThrow('package "other" is not in PACKAGE_ALLOW');
-  expect(() => allowed.require(["scope/name"])).toThrow("PACKAGE_ALLOW");
-  expect(() => new AllowedPackages(undefined).require(["any"])).not.toThrow();
+  const allowed = new AllowedPackages(["My_Package", "@scope/name", "lodash.merge"]);
+  expect(() => allowed.require("python", ["my-package", "my.package"])).not.toThrow();
+  expect(() => allowed.require("node", ["@scope/name", "lodash.merge"])).not.toThrow();
+  for (const name of ["other", "scope/name", "lodash-merge", "my-package"])
+    expect(() => allowed.require("node", [name])).toThrow("PACKAGE_ALLOW");
+  expect(() => allowed.require("python", ["other"])).toThrow(
+    'package "other" is not in PACKAGE_ALLOW',
+  );
+  expect(() => new AllowedPackages(undefined).require("node", ["any"])).not.toThrow();
 });

@@ -52,14 +52,20 @@ describe("the health server", () => {
     const missing: string[] = [];
     await using server = await startHealthServer(
       { port: anyPort, host: undefined },
-      { missing: () => missing, warnings: () => ["group"], hasStarted: () => true },
+      {
+        missing: () => missing,
+        warnings: () => ["group"],
+        packages: () => ({ ready: 1, installing: 2, failed: 0 }),
+        hasStarted: () => true,
+      },
     );
-    const body = { ok: true, warnings: ["group"] };
+    const packages = { ready: 1, installing: 2, failed: 0 };
+    const body = { ok: true, warnings: ["group"], packages };
     expect(await get(server, "/readyz")).toMatchObject({ status: 200, body });
     missing.push("broker");
     expect(await get(server, "/readyz")).toMatchObject({
       status: 503,
-      body: { ok: false, missing: ["broker"], warnings: ["group"] },
+      body: { ok: false, missing: ["broker"], warnings: ["group"], packages },
     });
   });
 
