@@ -74,7 +74,8 @@ export const harnessMayImport: readonly string[] = [
 
 /**
  * What `harness tool` and `harness env` may know besides, which run tools and install packages as a
- * worker does, without a broker, and write manifests: the parts as they are wired together, and the contracts that it decorates.
+ * worker does, without a broker, and write manifests: the parts as they are wired together, and the
+ * contracts that they decorate.
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,

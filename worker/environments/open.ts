@@ -46,7 +46,7 @@ export interface OpenOptions {
   readonly log: EventLog<"info" | "warn">;
 }
 
-/** The environments of a worker; the caller owns them. Nothing is touched until a tool needs one. */
+/** The environments of a worker; the caller owns them. Opens nothing until a tool needs one. */
 export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
   const { settings, environment, backend, clock, uid, newId } = options;
   const { timeoutSeconds, directory } = settings;

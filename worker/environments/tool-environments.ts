@@ -205,7 +205,7 @@ export class ToolEnvironments implements AsyncDisposable {
     return { reason, publicReason: reason, keepsServed: true };
   }
 
-  /** What is wanted by this plan: there already, on its way, or begun now. */
+  /** What is wanted by this plan: there already, on its way, or started now. */
   async #want(plan: EnvironmentPlan): Promise<Wanted> {
     const known = this.#wanted.get(plan.key);
     if (known !== undefined) return known;
@@ -356,6 +356,9 @@ function reasonOf(error: EnvironmentError): string {
   const { cause } = error;
   return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;
 }
+
+/** What decides on the environment of an entry. */
+type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
 
 /** Equal for entries that want the same of the same interpreter. */
 function identityOf({ runtime, interpreter, packages }: PackagedTool): string {

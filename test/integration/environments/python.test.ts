@@ -12,6 +12,7 @@ import { patience } from "../../support/patience.ts";
 import {
   offline,
   openEnvironments,
+  requirePip,
   interpreterOf,
   toolWith,
   writeFiles,
@@ -35,6 +36,7 @@ async function keyOf(base: string, tool: ToolEntry): Promise<string> {
 }
 
 async function place(context: TestContext) {
+  requirePip(context);
   const backend = await backendOf(context);
   const base = await temporaryDirectory();
   return { backend, base, wheels: join(base, "wheels") };
@@ -100,54 +102,61 @@ describe("Python packages", () => {
     expect(await readdir(join(directory, "building"))).toEqual([]);
   });
 
-  test("that cannot be installed say why, again and again, and stop no others", async (context) => {
-    const { backend, base, wheels } = await place(context);
-    writeWheel(wheels, { name: "greeting", version: "1.0" });
-    const rig = openEnvironments({
-      ...{ backend, base, installs: "background", retryMs: { baseMs: 1, capMs: 1 } },
-      environment: { ...offline, PIP_EXTRA_INDEX_URL: "http://me:hunter-two@127.0.0.1:9/simple" },
-    });
-    const { environments, lines } = rig;
-    const absent = toolWith({ package: "absent" }, "python", "absent");
-    const present = toolWith({ package: "greeting" }, "python", "present");
-    const pending = {
-      publicReason: "its packages are being installed",
-      reason: "its packages are being installed",
-      keepsServed: true,
-    };
-    expect(await environments.refuse(absent, never)).toEqual(pending);
-    expect(await environments.refuse(present, never)).toEqual(pending);
-    expect(environments.counts).toEqual({ ready: 0, installing: 2, failed: 0 });
-    await vi.waitFor(async () => {
-      expect(await environments.refuse(present, never)).toBeUndefined();
-      expect(lines.filter(({ event }) => event === "packages.failed")).toHaveLength(2);
-    }, patience);
-    expect(await environments.refuse(absent, never)).toEqual({
-      reason: "its packages could not be installed: pip ended with 1",
-      publicReason: "its packages could not be installed",
-      keepsServed: true,
-    });
-    const failed = lines.find(({ event }) => event === "packages.failed")!;
-    expect(failed).toMatchObject({ tools: ["absent"], reason: "pip ended with 1" });
-    expect(failed["output"]).toContain("No matching distribution found for absent");
-    expect(environments.warnings).toEqual([
-      'tool "absent": its packages could not be installed: pip ended with 1',
-    ]);
-    writeWheel(wheels, { name: "absent", version: "1.0" });
-    await vi.waitFor(
-      async () => expect(await environments.refuse(absent, never)).toBeUndefined(),
-      patience,
-    );
-    expect(environments.counts).toEqual({ ready: 2, installing: 0, failed: 0 });
-  });
+  test(
+    "that cannot be installed say why, again and again, and stop no others",
+    { tags: "full" },
+    async (context) => {
+      const { backend, base, wheels } = await place(context);
+      writeWheel(wheels, { name: "greeting", version: "1.0" });
+      const rig = openEnvironments({
+        ...{ backend, base, installs: "background", retryMs: { baseMs: 1, capMs: 1 } },
+        environment: { ...offline, PIP_EXTRA_INDEX_URL: "http://me:hunter-two@127.0.0.1:9/simple" },
+      });
+      const { environments, lines } = rig;
+      const absent = toolWith({ package: "absent" }, "python", "absent");
+      const present = toolWith({ package: "greeting" }, "python", "present");
+      const pending = {
+        publicReason: "its packages are being installed",
+        reason: "its packages are being installed",
+        keepsServed: true,
+      };
+      expect(await environments.refuse(absent, never)).toEqual(pending);
+      expect(await environments.refuse(present, never)).toEqual(pending);
+      expect(environments.counts).toEqual({ ready: 0, installing: 2, failed: 0 });
+      await vi.waitFor(async () => {
+        expect(await environments.refuse(present, never)).toBeUndefined();
+        expect(lines.filter(({ event }) => event === "packages.failed")).toHaveLength(2);
+      }, patience);
+      expect(await environments.refuse(absent, never)).toEqual({
+        reason: "its packages could not be installed: pip ended with 1",
+        publicReason: "its packages could not be installed",
+        keepsServed: true,
+      });
+      const failed = lines.find(({ event }) => event === "packages.failed")!;
+      expect(failed).toMatchObject({ tools: ["absent"], reason: "pip ended with 1" });
+      expect(failed["output"]).toContain("No matching distribution found for absent");
+      expect(environments.warnings).toEqual([
+        'tool "absent": its packages could not be installed: pip ended with 1',
+      ]);
+      writeWheel(wheels, { name: "absent", version: "1.0" });
+      await vi.waitFor(
+        async () => expect(await environments.refuse(absent, never)).toBeUndefined(),
+        patience,
+      );
+      expect(environments.counts).toEqual({ ready: 2, installing: 0, failed: 0 });
+    },
+  );
 
-  test("are built in a sandbox, which sees no secret of the worker but the registry's", async (context) => {
-    const { backend, base, wheels } = await place(context);
-    const secretFile = join(base, "secret.txt");
-    await writeFile(secretFile, "seven seals");
-    const netrcFile = join(base, "netrc");
-    await writeFile(netrcFile, "machine index.invalid login me password open-sesame\n");
-    const build = `
+  test(
+    "are built in a sandbox, which sees no secret of the worker but the registry's",
+    { tags: ["promise-S27", "promise-R12"] },
+    async (context) => {
+      const { backend, base, wheels } = await place(context);
+      const secretFile = join(base, "secret.txt");
+      await writeFile(secretFile, "seven seals");
+      const netrcFile = join(base, "netrc");
+      await writeFile(netrcFile, "machine index.invalid login me password open-sesame\n");
+      const build = `
 import glob, os, sys
 def tried(act):
     try: return act()
@@ -158,24 +167,25 @@ print("NETRC", tried(lambda: open(os.environ["NETRC"]).read()), file=sys.stderr)
 print("HOST", tried(lambda: open(${JSON.stringify(secretFile)}).read()), file=sys.stderr)
 print("WRITE", tried(lambda: open("/usr/written", "w")), glob.glob("/sandbox/*"), file=sys.stderr)
 `;
-    writeSourceArchive(wheels, "curious", build);
-    const environment = {
-      ...offline,
-      PIP_EXTRA_INDEX_URL: "http://user:hunter%2Dtwo@127.0.0.1:9/simple",
-      AWS_SECRET_ACCESS_KEY: "not for builds",
-      SOLACE_PASSWORD: "not for builds",
-    };
-    const { environments, lines } = openEnvironments({
-      ...{ backend, base, environment, settings: { netrcFile } },
-    });
-    await environments.refuse(toolWith({ package: "curious" }), never);
-    const output = String(lines.at(-1)!["output"]);
-    expect(output).toMatch(/SEEN \[[^\]]*'PIP_NO_INDEX'/);
-    expect(output).not.toMatch(/AWS|SOLACE/);
-    expect(output).toContain("URL http://***@127.0.0.1:9/simple");
-    expect(output).toContain("NETRC machine index.invalid login me password ***");
-    expect(output).toContain("HOST FileNotFoundError");
-    expect(output).toContain("WRITE OSError");
-    expect(JSON.stringify(lines)).not.toMatch(/hunter|open-sesame|not for builds|seven/);
-  });
+      writeSourceArchive(wheels, "curious", build);
+      const environment = {
+        ...offline,
+        PIP_EXTRA_INDEX_URL: "http://user:hunter%2Dtwo@127.0.0.1:9/simple",
+        AWS_SECRET_ACCESS_KEY: "not for builds",
+        SOLACE_PASSWORD: "not for builds",
+      };
+      const { environments, lines } = openEnvironments({
+        ...{ backend, base, environment, settings: { netrcFile } },
+      });
+      await environments.refuse(toolWith({ package: "curious" }), never);
+      const output = String(lines.at(-1)!["output"]);
+      expect(output).toMatch(/SEEN \[[^\]]*'PIP_NO_INDEX'/);
+      expect(output).not.toMatch(/AWS|SOLACE/);
+      expect(output).toContain("URL http://***@127.0.0.1:9/simple");
+      expect(output).toContain("NETRC machine index.invalid login me password ***");
+      expect(output).toContain("HOST FileNotFoundError");
+      expect(output).toContain("WRITE OSError");
+      expect(JSON.stringify(lines)).not.toMatch(/hunter|open-sesame|not for builds|seven/);
+    },
+  );
 });

@@ -2,9 +2,10 @@
  * The environments of a worker for tests: real installers in real sandboxes, and directories of the
  * test's own.
  */
+import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { type TestContext, onTestFinished } from "vitest";
 import type { Interpreter } from "../../../worker/environments/environments.ts";
 import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
 import type {
@@ -27,6 +28,12 @@ export async function interpreterOf({ runtime }: Pick<ToolEntry, "runtime">): Pr
   const program = runtime === "python" ? python : process.execPath;
   const mounts = runtime === "python" ? [] : [{ source: program, target: program }];
   return { executable: program, program, mounts, identity: "of the tests" };
+}
+
+/** Skips a test on a machine without pip. */
+export function requirePip({ skip }: Pick<TestContext, "skip">): void {
+  const problem = spawnSync(python, ["-I", "-m", "pip", "--version"]).stderr.toString().trim();
+  skip(problem !== "", `pip cannot be run: ${problem}`);
 }
 
 /** A line of the log. */

@@ -139,7 +139,7 @@ describe("the fingerprint of registries", () => {
   });
 });
 
-describe("output of an installer", () => {
+describe("output of an installer", { tags: "promise-R12" }, () => {
   test("loses credentials of URLs, of files and of variables", () => {
     const redaction = new Redaction(
       ["https://me:p%40ss-word@a/simple", "https://tok_123@b"],

@@ -141,19 +141,25 @@ describe("an environment", () => {
     });
   });
 
-  test("has no content of the host through a link that its build left", async () => {
-    await mkdir(join(directory, "secret"));
-    await writeFile(join(directory, "secret/file"), "seven seals");
-    await mkdir(join(directory, "output/packages"), { recursive: true });
-    await symlink(join(directory, "secret"), join(directory, "output/link"));
-    await symlink(join(directory, "secret/file"), join(directory, "output/packages/inner"));
-    await using output = await open(join(directory, "output"), openDirectory);
-    await expect(copyOut(output, "link", join(directory, "copy"))).rejects.toThrow(/ELOOP|ENOTDIR/);
-    await mkdir(join(directory, "copied"));
-    await copyOut(output, "packages", join(directory, "copied"));
-    const { stdout } = await run("/usr/bin/find", [join(directory, "copied"), "-type", "f"]);
-    expect(stdout).toBe("");
-  });
+  test(
+    "has no content of the host through a link that its build left",
+    { tags: "promise-S27" },
+    async () => {
+      await mkdir(join(directory, "secret"));
+      await writeFile(join(directory, "secret/file"), "seven seals");
+      await mkdir(join(directory, "output/packages"), { recursive: true });
+      await symlink(join(directory, "secret"), join(directory, "output/link"));
+      await symlink(join(directory, "secret/file"), join(directory, "output/packages/inner"));
+      await using output = await open(join(directory, "output"), openDirectory);
+      await expect(copyOut(output, "link", join(directory, "copy"))).rejects.toThrow(
+        /ELOOP|ENOTDIR/,
+      );
+      await mkdir(join(directory, "copied"));
+      await copyOut(output, "packages", join(directory, "copied"));
+      const { stdout } = await run("/usr/bin/find", [join(directory, "copied"), "-type", "f"]);
+      expect(stdout).toBe("");
+    },
+  );
 });
 
 describe("a lock", () => {

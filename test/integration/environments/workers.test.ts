@@ -6,6 +6,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { writeWheel } from "../../support/packages/archives.ts";
+import { requirePip } from "../../support/packages/worker-environments.ts";
 import { patience } from "../../support/patience.ts";
 import {
   type Rig,
@@ -50,7 +51,8 @@ async function replaceManifest(rig: Rig, tools: Readonly<Record<string, RigTool>
 }
 
 describe("packages of a tool's own", () => {
-  test("are there in two versions in one worker, and keep no other tool waiting", async () => {
+  test("are there in two versions in one worker, and keep no other tool waiting", async (context) => {
+    requirePip(context);
     await using rig = await packagesRig({
       one: greeting("==1.0"),
       two: greeting("==2.0"),
