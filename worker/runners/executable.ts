@@ -30,19 +30,7 @@ export interface ExecutableRunnerOptions {
 }
 
 /** The runner of executables, which can also ask them what their tools are. */
-export interface ExecutableRunner extends ToolRunner {
-  /**
-   * The tools of an executable by their names, as it describes them itself (`--schema`). Throws
-   * SandboxError with the reason; the signal's reason.
-   *
-   * @param config the configuration that descriptions may depend on; undefined for none
-   */
-  describe(
-    tool: ToolEntry,
-    config: JsonObject | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, ToolDescription>>;
-}
+export type ExecutableRunner = ToolRunner & Required<Pick<ToolRunner, "describe">>;
 
 /** A program below the directory of tools; paths are relative to it. */
 interface Program {

@@ -1,6 +1,7 @@
 /**
  * The worker's half of a tool language: how a tool of that language is launched in a sandbox.
  */
+import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -110,6 +111,17 @@ export interface ToolRunner extends AsyncDisposable {
   installationKeyOf?(tool: ToolEntry): string | undefined;
   /** The interpreter of a tool. Throws SandboxError when it cannot be used. */
   interpreterOf?(tool: ToolEntry): Promise<Interpreter>;
+  /**
+   * The tools of a tool's program by their names, in its own words: for programs that no runner
+   * loads. Throws SandboxError with the reason; the signal's reason.
+   *
+   * @param config the configuration that descriptions may depend on; undefined for none
+   */
+  describe?(
+    tool: ToolEntry,
+    config: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, ToolDescription>>;
   /**
    * Makes later calls of a served tool quicker, in the background, where the language has a way to.
    */
