@@ -5,7 +5,7 @@ import type { SandboxBackend, SharedDirectory } from "../sandbox/sandbox.ts";
 import type { Installation } from "./runner.ts";
 
 /** Installations without a sandbox that stay shared. */
-const maxUnused = 64;
+export const maxUnused = 64;
 
 interface Entry {
   readonly shared: Promise<SharedDirectory>;

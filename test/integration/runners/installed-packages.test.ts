@@ -91,20 +91,27 @@ const foundInPython = (version: string) => ({
 const pythonFiles = { "uses.py": pythonTool, "own.py": 'WORD = "the tool\'s"\n' };
 
 describe("packages of a Python tool", () => {
-  test.for(backends)("conflict with those of no other, %s", async ([, open], context) => {
-    const backend = await open(context);
-    const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
-    for (const version of ["1.0", "2.0"])
-      installations.set(version, { dir: await directoryOf(pythonPackages(version)), key: version });
-    const results = await Promise.all(
-      ["1.0", "2.0"].map((name) => call(tool(name, { module: "uses", start: "cold" }))),
-    );
-    expect(results).toMatchObject(
-      ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInPython(version) })),
-    );
-  });
+  test.for(backends)(
+    "conflict with those of no other, %s",
+    { tags: "promise-S31" },
+    async ([, open], context) => {
+      const backend = await open(context);
+      const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
+      for (const version of ["1.0", "2.0"])
+        installations.set(version, {
+          dir: await directoryOf(pythonPackages(version)),
+          key: version,
+        });
+      const results = await Promise.all(
+        ["1.0", "2.0"].map((name) => call(tool(name, { module: "uses", start: "cold" }))),
+      );
+      expect(results).toMatchObject(
+        ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInPython(version) })),
+      );
+    },
+  );
 
-  test("are read-only", async (context) => {
+  test("are read-only", { tags: "promise-S31" }, async (context) => {
     const backend = await openBubblewrap(context);
     const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
     const dir = await directoryOf(pythonPackages("1.0"));
@@ -185,6 +192,7 @@ const nodeEntry = (name: string, changes = {}) =>
 describe("packages of a Node tool", () => {
   test.for(backends)(
     "conflict with those of no other, and go before those beside the tools, %s",
+    { tags: "promise-S31" },
     async ([, open], context) => {
       const backend = await open(context);
       const { call, installations } = await openToolStarts({ backend, nodeFiles });

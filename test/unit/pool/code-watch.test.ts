@@ -160,6 +160,20 @@ describe("code that is followed", () => {
     expect(lines).toEqual([]);
   });
 
+  test("has a new version when there is another source, and when that changes", async () => {
+    const sources = [tree(dir)];
+    const { watch, clock } = await follow(sources, { isOld: true });
+    const other = await mkdtemp(join(tmpdir(), "code-watch-"));
+    onTestFinished(() => rm(other, { recursive: true }));
+    sources.push(tree(other));
+    for (let look = 0; look < 3; look++) await pause(clock);
+    const version = watch.versionOf("python");
+    expect(version).toBeGreaterThan(0);
+    await writeFile(join(other, "interpreter"), "new");
+    await pause(clock);
+    expect(watch.versionOf("python")).toBeGreaterThan(version);
+  });
+
   test("has a new version once it settled when it was written about when it was asked for", async () => {
     await writeFile(join(dir, "tool.py"), "one");
     const { watch, clock, followed } = await follow([tree(dir)], { isOld: false });
