@@ -10,11 +10,12 @@ import type { Profile } from "../sandbox/profile.ts";
 import { type SandboxBackend, SandboxError, workDirInside } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { describeProgram } from "./executable-schema.ts";
+import { describeProgram } from "./executable/schema.ts";
 import { insidePaths } from "./inside-paths.ts";
-import { NotRunnableError, examineProgram } from "./program-file.ts";
+import { NotRunnableError, examineProgram } from "./executable/program-file.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { basePath, hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
+import { basePath, hostFiles, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, shareTools } from "./visible-tools.ts";
 
 /** Options of the runner of executables. */

@@ -85,7 +85,7 @@ class Configured(Forged):
 
 test(
   "a module is imported offline, and its answer is bounded",
-  { tags: "promise-S27" },
+  { tags: "promise-S29" },
   async () => {
     const { workDir, open } = await toolsOf(
       {

@@ -55,7 +55,7 @@ describe("a kept description", () => {
 
   test(
     "is not taken from, nor put into, a directory that others can write to",
-    { tags: "promise-S27" },
+    { tags: "promise-S29" },
     async () => {
       await open().keep(["a"], described);
       await chmod(directory, 0o777);
