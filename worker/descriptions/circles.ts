@@ -4,9 +4,8 @@
  */
 import { type Json, type JsonObject, isJsonObject } from "../support/json/json.ts";
 
-/** Keywords whose schemas apply to the same value. */
-const inPlaceLists = ["anyOf", "allOf", "oneOf"];
-const inPlaceSchemas = ["not", "if", "then", "else"];
+/** Keywords of plain schemas whose schemas apply to the same value. */
+const inPlaceKeywords = ["anyOf", "allOf"];
 
 /** The schema with such definitions open, its root among them. */
 export function openCircles(schema: JsonObject): JsonObject {
@@ -29,8 +28,7 @@ export function openCircles(schema: JsonObject): JsonObject {
 function inPlace(schema: Json): readonly string[] {
   if (!isJsonObject(schema)) return [];
   const { $ref: reference } = schema;
-  const lists = inPlaceLists.flatMap((name) => schema[name] ?? []) as readonly Json[];
-  const nested = [...lists, ...inPlaceSchemas.flatMap((name) => schema[name] ?? [])];
+  const nested = inPlaceKeywords.flatMap((name) => schema[name] ?? []) as readonly Json[];
   return [...(typeof reference === "string" ? [reference] : []), ...nested.flatMap(inPlace)];
 }
 

@@ -1,6 +1,7 @@
 /**
  * A schema of unknown origin as one of JSON Schema 2020-12 that can be compiled: what has no
- * meaning there is left out, which leaves it open.
+ * meaning there is left out, which leaves it open. So nothing is kept that would get tighter where
+ * a part of it gets open: `not` and `if` are left out, and `oneOf` becomes `anyOf`.
  */
 import { type Json, type JsonObject, isJsonObject } from "../support/json/json.ts";
 import { openCircles } from "./circles.ts";
@@ -44,13 +45,14 @@ class PlainSchema {
       [only(isNumber), "minimum maximum exclusiveMinimum exclusiveMaximum"],
       [only((value) => typeof value === "number" && value > 0), "multipleOf"],
       [only(isCount), "minLength maxLength minItems maxItems minProperties maxProperties"],
-      [only(isFlag), "uniqueItems deprecated readOnly writeOnly"],
+      [only(isFlag), "uniqueItems deprecated readOnly writeOnly x-coerce"],
       [takeTypes, "type"],
       [takeNames, "required"],
       [(value) => this.#reference(value), "$ref"],
-      [one, "items additionalProperties propertyNames not contains if then else"],
+      [one, "items additionalProperties propertyNames contains"],
       [list, "anyOf allOf oneOf prefixItems"],
       [named, "properties"],
+      [(value) => (hasPatterns(value) ? named(value) : undefined), "patternProperties"],
     ];
     this.#keywords = new Map(
       takes.flatMap(([take, names]) => names.split(" ").map((name) => [name, take] as const)),
@@ -68,7 +70,7 @@ class PlainSchema {
     // Drafts before 2020-12 have the schemas of a tuple there.
     const { items } = schema;
     if (isFilled(items)) plain["prefixItems"] = items.map((each) => this.of(each));
-    return plain;
+    return withoutTighter(plain, schema);
   }
 
   named(schemas: JsonObject): JsonObject {
@@ -94,6 +96,25 @@ export function plainObjectSchema(schema: Json | undefined): JsonObject | undefi
   const root = plain.of(schema) as JsonObject;
   const named = plain.named(all);
   return openCircles(Object.keys(named).length === 0 ? root : { ...root, $defs: named });
+}
+
+/** Without what is tighter now than the schema was that it was made of. */
+function withoutTighter(plain: Record<string, Json>, schema: JsonObject): JsonObject {
+  const isLost = (keyword: string): boolean =>
+    Object.hasOwn(schema, keyword) && !Object.hasOwn(plain, keyword);
+  const { oneOf, additionalProperties, items, ...rest } = plain;
+  const hasLostNames = isLost("properties") || isLost("patternProperties");
+  const hasLostItems = isLost("prefixItems");
+  return {
+    ...rest,
+    ...(oneOf !== undefined && rest["anyOf"] === undefined && { anyOf: oneOf }),
+    ...(additionalProperties !== undefined && !hasLostNames && { additionalProperties }),
+    ...(items !== undefined && !hasLostItems && { items }),
+  };
+}
+
+function hasPatterns(value: Json): boolean {
+  return isJsonObject(value) && Object.keys(value).every(isPattern);
 }
 
 /** JSON Schema has the patterns of ECMA-262, Python others. */

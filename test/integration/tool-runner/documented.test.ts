@@ -114,7 +114,7 @@ describe("an example runs:", () => {
   });
 
   test("and there are no others", () => {
-    expect(examples).toHaveLength(9);
+    expect(examples).toHaveLength(8);
   });
 });
 
