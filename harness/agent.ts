@@ -13,6 +13,7 @@ import type { StatusListener } from "../worker/protocol/messages/status-details.
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
+import { cancelAtAbort } from "./client/cancel-at-abort.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
 import { RequestPublisher } from "./client/request-publisher.ts";
@@ -64,7 +65,9 @@ export interface AgentOptions {
 export interface CallOptions {
   /** Told each status, in order, before the answer. What it throws fails the call. */
   readonly onStatus?: StatusListener;
-  /** Ends the wait; a tool that runs goes on. */
+  /** Cancels the call, and goes on waiting for its answer. */
+  readonly cancel?: AbortSignal;
+  /** Cancels the call, and ends the wait when that is sent, within a second. */
   readonly signal?: AbortSignal;
 }
 
@@ -155,9 +158,12 @@ export class Agent implements AsyncDisposable {
    */
   async call(call: ToolCall, options: CallOptions = {}): Promise<CallResult> {
     const result = await this.#attempt(call, options);
-    if (!isWithoutWorker(result)) return result;
-    await this.#clock.sleep(retryDelayMs, options.signal);
-    return this.#attempt(call, options);
+    const isCancelled = (): boolean => options.cancel?.aborted === true;
+    if (!isWithoutWorker(result) || isCancelled()) return result;
+    const signals = [options.signal, options.cancel].filter((each) => each !== undefined);
+    await this.#clock.sleep(retryDelayMs, AbortSignal.any(signals)).catch(() => undefined);
+    options.signal?.throwIfAborted();
+    return isCancelled() ? result : this.#attempt(call, options);
   }
 
   /**
@@ -207,12 +213,16 @@ export class Agent implements AsyncDisposable {
 
   async #attempt(call: ToolCall, options: CallOptions): Promise<CallResult> {
     const signal = options.signal ?? new AbortController().signal;
+    signal.throwIfAborted();
     const correlationId = newUuid();
     const userId = call.userId ?? defaultUserId;
     const payload = encodeRequest(correlationId, this.#name, call);
     using pending = this.#calls.open(correlationId, options.onStatus);
     const sentAtMs = this.#clock.monotonicMs();
     const waitedSeconds = (call.timeoutSeconds ?? defaultTimeoutSeconds) + agentPatienceSeconds;
+    await using _cancelling = cancelAtAbort([options.signal, options.cancel], (within) =>
+      this.#requests.cancel({ id: correlationId, userId }, within),
+    );
     const answer = await this.#within(
       waitedSeconds * 1000,
       async (either) => {

@@ -9,7 +9,10 @@ import type {
 } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { invokeMethod } from "../worker/protocol/messages/request.ts";
-import { type StatusDetails, readStatusDetails } from "../worker/protocol/messages/status-details.ts";
+import {
+  type StatusDetails,
+  readStatusDetails,
+} from "../worker/protocol/messages/status-details.ts";
 import { responseTopic, statusTopic } from "../worker/protocol/topics.ts";
 import {
   JsonError,

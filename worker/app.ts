@@ -8,6 +8,8 @@ import type { Config } from "./config/config.ts";
 import { Descriptions } from "./descriptions/descriptions.ts";
 import type { Foundation, Host } from "./foundation.ts";
 import { Answers } from "./invocation/answers.ts";
+import { CancelListener } from "./invocation/cancellation/cancel-listener.ts";
+import { Cancels } from "./invocation/cancellation/cancels.ts";
 import type { CallSignals } from "./invocation/call.ts";
 import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
 import { receiveDelivery } from "./invocation/handler.ts";
@@ -93,6 +95,8 @@ export function wireDescriptions(
 /** A consumer that has not started. The caller disposes it after the last call. */
 export interface WiredConsumer extends AsyncDisposable {
   readonly consumer: Consumer;
+  /** Start it before the consumer. */
+  readonly cancelListener: CancelListener;
 }
 
 /** Dependencies of the consumer. */
@@ -115,11 +119,13 @@ export function wireConsumer(
   const marking = { clock, log: log.child({ part: "claims" }) };
   const claims = openClaims(store.marks, session, marking);
   const ledger = new Ledger(clock);
+  const cancels = new Cancels(clock, log);
   const parts = {
     namespace,
     session,
     ledger,
     claims,
+    cancels,
     maxRuns,
     invoker,
     clock,
@@ -137,5 +143,10 @@ export function wireConsumer(
     (delivery) => receiveDelivery(parts, delivery, signals),
     maxDeliveriesInFlight(callLimits, session.redelivers),
   );
-  return { consumer, [Symbol.asyncDispose]: () => claims[Symbol.asyncDispose]() };
+  const cancelListener = new CancelListener({ session, namespace, cancels, clock, log });
+  const dispose = async (): Promise<void> => {
+    await cancelListener[Symbol.asyncDispose]();
+    await claims[Symbol.asyncDispose]();
+  };
+  return { consumer, cancelListener, [Symbol.asyncDispose]: dispose };
 }

@@ -65,18 +65,20 @@ async function openAttacked(
     toolsPythonDir: toolsDir,
     // Attacks are in Python only.
     toolsNodeDir: join(toolsDir, "none"),
+    toolsExecutableDir: join(toolsDir, "none"),
     sandbox: {
       ...config.sandbox,
       maxConcurrent: concurrency,
       maxQueued: concurrency,
       maxWarmBytes,
     },
+    packages: { ...config.packages, policy: "check" },
     artifacts: { ...config.artifacts, store: { kind: "memory" } },
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
   await using opened = new AsyncDisposableStack();
   const foundation = opened.use(
-    await openFoundation(attackedConfig, attackedHost, signal, profiles),
+    await openFoundation(attackedConfig, attackedHost, signal, { profiles }),
   );
   const { invoker, starts } = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
   opened.use(starts);

@@ -17,7 +17,7 @@ export interface CheckReport {
 
 /** Checks this configuration on this host. Throws the errors of opening the parts. */
 export async function check(config: Config, host: Host, signal: AbortSignal): Promise<CheckReport> {
-  await using foundation = await openFoundation(config, host, signal);
+  await using foundation = await openFoundation(config, host, signal, { installs: "wait" });
   const { manifest, warnings } = foundation.catalog;
   const storeAccess = await foundation.store.access?.(signal);
   const auditLog = foundation.audit && { problems: foundation.audit.warnings };

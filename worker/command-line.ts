@@ -4,7 +4,13 @@
 import type { Writable } from "node:stream";
 import { type Host, createHost } from "./foundation.ts";
 import { check } from "./check.ts";
-import { type Config, type Environment, readConfig, readSandboxConfig } from "./config/config.ts";
+import {
+  type Config,
+  type Environment,
+  readConfig,
+  readPackagesConfig,
+  readSandboxConfig,
+} from "./config/config.ts";
 import { doctorUsage, readDoctorOptions } from "./doctor/command-line.ts";
 import { StoppedError, type StoppingSignal, exit, exitCodeOf, explain } from "./exit.ts";
 import { createSignalFilter } from "./support/signal-filter.ts";
@@ -14,7 +20,7 @@ import { createLogger, logDestination } from "./telemetry/logger.ts";
 import { describeVariables } from "./config/variables.ts";
 import { Worker } from "./worker.ts";
 
-const usage = `Usage: str-worker [--check [--strict] | --help | --version]
+const usage = `Usage: str-worker [--check [--strict] | --prepare | --help | --version]
        str-worker doctor [--json] [--attack [--profile NAME] [--start KIND]] [--help]
 
 Runs tools for agents. Everything is configured by environment variables.
@@ -24,6 +30,8 @@ Runs tools for agents. Everything is configured by environment variables.
   --strict   with --check: exit with 78 also for unknown variables, warnings of the manifest,
              tools that are not served or do not load, and problems with the access of others
              to the store
+  --prepare  install the packages that tools of the manifest name, print where they are, exit;
+             with 69 if some could not be installed. Reads no variables of brokers and stores
   --help     print this text; -h does, too
   --version  print the version
 
@@ -76,6 +84,13 @@ export async function run(argv: readonly string[], context: Context): Promise<nu
       return withConfig(
         readConfig,
         (config, host) => runCheck(config, host, isStrict, context),
+        context.err,
+        context,
+      );
+    case "--prepare":
+      return withConfig(
+        readPackagesConfig,
+        (config, host) => runPrepare(config, host, context),
         context.err,
         context,
       );
@@ -138,6 +153,15 @@ async function runCheck(
     if (!isStrict || problems.length === 0) return exit.ok;
     context.err.write(problems.map((problem) => `str-worker: ${problem}\n`).join(""));
     return exit.config;
+  });
+}
+
+async function runPrepare(config: Config, host: Host, context: Context): Promise<number> {
+  return untilStopped(host, context, async (signal) => {
+    const { prepare } = await import("./prepare.ts");
+    const { text, problems } = await prepare(config, host, signal);
+    context.out.write(`${text}\n`);
+    return problems.length === 0 ? exit.ok : exit.unavailable;
   });
 }
 

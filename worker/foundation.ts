@@ -8,14 +8,18 @@ import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
+import { interpreters } from "./environments/interpreters.ts";
+import { openToolEnvironments } from "./environments/open.ts";
+import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
+import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
-import type { ToolRunner } from "./runners/runner.ts";
+import type { InstallationOf, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
@@ -44,9 +48,18 @@ export interface Foundation extends AsyncDisposable {
   /** Undefined without `AUDIT_LOG`. */
   readonly audit: AuditLog | undefined;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  readonly environments: ToolEnvironments;
   readonly catalog: ToolCatalog;
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
+}
+
+/** Options of {@link openFoundation}. */
+export interface FoundationOptions {
+  /** Replace the profiles of the configuration. */
+  readonly profiles?: Profiles | undefined;
+  /** How packages that are not there are installed. Default: in the background. */
+  readonly installs?: InstallMode;
 }
 
 /** Paths of the tool runners relative to this file. */
@@ -61,19 +74,17 @@ export function createHost(log: Logger, environment: Environment): Host {
 /**
  * Opens and checks sandbox, store, runners and manifest, all or none. Throws ConfigError,
  * ProfilesError, SandboxError, StoreError, ManifestError, or the signal's reason.
- *
- * @param given replaces the profiles of the configuration
  */
 export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  given?: Profiles,
+  { profiles: ownProfiles, installs = "background" }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = await openAudit(config, host);
   if (audit !== undefined) parts.use(audit);
-  const profiles = given ?? (await readProfiles(config));
+  const profiles = ownProfiles ?? (await readProfiles(config));
   // Concurrently: Python and the backend take longest at start.
   let preparedPython: Promise<PreparedPython> | undefined;
   const alongside = (scratchDir: string): Promise<unknown> => {
@@ -87,19 +98,32 @@ export async function openFoundation(
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
-  const runners = parts.use(await openLanguages(config, host, backend, preparedPython));
+  // Each needs the other, from the first tool on.
+  let opened: ToolEnvironments | undefined;
+  const installationOf: InstallationOf = (tool) => opened?.installationOf(tool);
+  const given = { backend, preparedPython, installationOf };
+  const runners = parts.use(await openLanguages(config, host, given));
+  const programOf = async (tool: ToolEntry): Promise<string> => {
+    const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
+    return interpreter?.executable ?? usualProgram(config, tool);
+  };
+  const environments = parts.use(openEnvironments(config, host, { backend, installs, programOf }));
+  opened = environments;
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
       path: config.manifestPath,
       profileNames: [...profiles.keys()],
+      runsExecutables: runners.byRuntime.has("executable"),
       ...(config.broker.kind !== "dev" && { queues: [...config.queues.keys()] }),
       admit: async (tool, whileAsking) =>
         publicRefusal(
           timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
         ) ??
         (await hostAccess.refuse(tool)) ??
-        runners.refuse(tool, whileAsking),
+        (await runners.refuse(tool, whileAsking)) ??
+        environments.refuse(tool, whileAsking),
+      admitChanged: () => environments.changed,
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -111,6 +135,7 @@ export async function openFoundation(
     store,
     audit,
     runners: runners.byRuntime,
+    environments,
     catalog,
     profiles,
     hostAccess,
@@ -162,7 +187,8 @@ export async function examineSandboxes(
   return { technology: version, checks };
 }
 
-function openBackend(
+/** Opens the sandbox backends of the profiles; the caller owns them. Throws SandboxError. */
+export function openBackend(
   config: Config,
   host: Host,
   given: Pick<BackendsOptions, "profiles" | "alongside">,
@@ -208,12 +234,16 @@ function backendOptions(config: Config, host: Host) {
 function openLanguages(
   config: Config,
   host: Host,
-  backend: SandboxBackend,
-  preparedPython: Promise<PreparedPython> | undefined,
+  given: {
+    readonly backend: SandboxBackend;
+    readonly preparedPython: Promise<PreparedPython> | undefined;
+    readonly installationOf: InstallationOf;
+  },
 ): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, sandbox } = config;
+  const { backend, preparedPython, installationOf } = given;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
-  const common = { backend, scratchDir, workerEnvironment: host.environment };
+  const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
   return openRunners({
     python: {
       toolsDir: toolsPythonDir,
@@ -243,6 +273,45 @@ function openLanguages(
           log: host.log.child({ part: "node" }),
         }),
     },
+    executable: {
+      toolsDir: toolsExecutableDir,
+      variable: "TOOLS_EXECUTABLE_DIR",
+      open: async () => openExecutableRunner({ ...common, toolsDir: toolsExecutableDir }),
+    },
+  });
+}
+
+/** The interpreter of tools that name none; executables need none. */
+export function usualProgram({ sandbox }: Config, { runtime }: ToolEntry): string {
+  return runtime === "node" ? sandbox.nodeBin : sandbox.pythonBin;
+}
+
+/** What environments are made with. */
+export interface EnvironmentParts {
+  readonly backend: SandboxBackend;
+  readonly installs: InstallMode;
+  /** The interpreter of a tool, on the host. */
+  readonly programOf: (tool: ToolEntry) => Promise<string>;
+}
+
+/** The environments of tools' packages; the caller owns them, and disposes them before the backend. */
+export function openEnvironments(
+  config: Config,
+  host: Host,
+  { backend, installs, programOf }: EnvironmentParts,
+): ToolEnvironments {
+  const { packages, sandbox, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
+  return openToolEnvironments({
+    settings: packages,
+    toolsDirs: { python: toolsPythonDir, node: toolsNodeDir, executable: toolsExecutableDir },
+    environment: host.environment,
+    backend,
+    uid: isRoot() ? sandbox.uid : undefined,
+    interpreterOf: interpreters(programOf),
+    installs,
+    clock: host.clock,
+    newId,
+    log: host.log.child({ part: "packages" }),
   });
 }
 

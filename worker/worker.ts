@@ -8,10 +8,11 @@ import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
+import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { queuesOfTools } from "./manifest/manifest.ts";
+import { answeredTools, queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
@@ -67,6 +68,7 @@ export class Worker implements AsyncDisposable {
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
   #audit: AuditLog | undefined;
+  #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
 
   constructor(config: Config, host: Host, parts: WorkerParts = {}) {
@@ -104,6 +106,7 @@ export class Worker implements AsyncDisposable {
       await this.#startHealth();
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
       this.#audit = foundation.audit;
+      this.#environments = foundation.environments;
       if (foundation.store.kind === "memory") {
         logEvent(this.#host.log, "artifacts.in_memory");
       }
@@ -172,9 +175,11 @@ export class Worker implements AsyncDisposable {
     const { healthPort: port, healthHost: host } = this.#config;
     const health = {
       missing: () => this.#missing(),
+      packages: () => this.#environments?.counts,
       warnings: () => [
         ...(this.#groupWatch?.conflicts ?? []),
         ...(this.#storeWatch?.problems ?? []),
+        ...(this.#environments?.warnings ?? []),
         ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
@@ -225,9 +230,10 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const { consumer } = this.#parts.use(
+    const { consumer, cancelListener } = this.#parts.use(
       wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
     );
+    await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
@@ -257,6 +263,7 @@ export class Worker implements AsyncDisposable {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
     for await (const { manifest } of foundation.catalog.changes) {
+      foundation.environments.retain(answeredTools(manifest).values());
       starts.follow(manifest.tools.values());
       await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
       warmTools(foundation);

@@ -2,7 +2,13 @@
  * Publishes the requests of an agent, a bounded number at a time.
  */
 import type { BrokerSession, OutboundMessage, PublishOutcome } from "../../worker/broker/broker.ts";
-import { invokeTopic, responseTopic, statusTopic } from "../../worker/protocol/topics.ts";
+import { encodeCancel } from "../../worker/protocol/messages/cancel.ts";
+import {
+  cancelTopic,
+  invokeTopic,
+  responseTopic,
+  statusTopic,
+} from "../../worker/protocol/topics.ts";
 import type { Clock } from "../../worker/support/clock.ts";
 import { Semaphore } from "../../worker/support/semaphore.ts";
 
@@ -13,6 +19,9 @@ import { Semaphore } from "../../worker/support/semaphore.ts";
  */
 const maxSending = { small: 512, large: 9 } as const;
 const smallBytes = 64 * 1024;
+
+/** Seconds after which a cancel on its way is worth nothing. */
+const cancelLifeSeconds = 60;
 
 /** What is published for a call. */
 export interface Request extends Pick<OutboundMessage, "payload" | "timeToLiveSeconds"> {
@@ -51,17 +60,35 @@ export class RequestPublisher {
     { id, userId, ...message }: Request,
     signal: AbortSignal,
   ): Promise<PublishOutcome> {
-    const { session, namespace, agentName, inbox, clock } = this.#options;
-    const properties = {
+    const { session, namespace } = this.#options;
+    const properties = this.#properties(id, userId);
+    const topic = invokeTopic(namespace, tool);
+    const size = message.payload.byteLength > smallBytes ? "large" : "small";
+    using _sending = await this.#sending[size].acquire(signal);
+    return await session.publish({ topic, properties, ...message }, signal);
+  }
+
+  /** Cancels a call, to every worker. Throws BrokerError, or the signal's reason. */
+  async cancel(
+    { id, userId }: Pick<Request, "id" | "userId">,
+    signal: AbortSignal,
+  ): Promise<PublishOutcome> {
+    const { session, namespace } = this.#options;
+    const [topic, payload] = [cancelTopic(namespace, id), encodeCancel(id)];
+    // Workers compare them with those of the call.
+    const properties = this.#properties(id, userId);
+    const message = { topic, payload, properties, timeToLiveSeconds: cancelLifeSeconds };
+    return await session.publish(message, signal);
+  }
+
+  #properties(id: string, userId: string): Readonly<Record<string, string | number>> {
+    const { namespace, agentName, inbox, clock } = this.#options;
+    return {
       replyTo: responseTopic(namespace, inbox, id),
       statusTo: statusTopic(namespace, inbox, id),
       clientId: agentName,
       userId,
       timestamp: clock.nowMs(),
     };
-    const topic = invokeTopic(namespace, tool);
-    const size = message.payload.byteLength > smallBytes ? "large" : "small";
-    using _sending = await this.#sending[size].acquire(signal);
-    return await session.publish({ topic, properties, ...message }, signal);
   }
 }

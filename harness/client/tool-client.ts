@@ -12,7 +12,10 @@ import type { Broker } from "../../worker/broker/broker.ts";
 import type { BrokerLog } from "../../worker/broker/log.ts";
 import type { CreatedArtifact } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
-import type { StatusDetails, StatusListener } from "../../worker/protocol/messages/status-details.ts";
+import type {
+  StatusDetails,
+  StatusListener,
+} from "../../worker/protocol/messages/status-details.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
 import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";
 import { Agent, type CallResult, defaultAgentName, newInbox } from "../agent.ts";
@@ -67,7 +70,10 @@ export interface InvokeOptions {
   readonly artifacts?: ArtifactInputs;
   /** Receives each status in order, before the result. Its error fails the call. */
   readonly onStatus?: StatusListener;
-  /** Ends the wait; a tool that runs goes on. */
+  /**
+   * Cancels the call: the workers stop it, and `invoke` rejects with the signal's reason once they
+   * have been told, within a second.
+   */
   readonly signal?: AbortSignal;
   /** Time limit in whole seconds, 1 to 86400; 300 by default. */
   readonly timeoutSeconds?: number;

@@ -19,6 +19,9 @@ import {
   workerSubscribes,
 } from "../worker/worker-wait.ts";
 
+/** Milliseconds for the answer of a cancelled call: its tool's grace, and time to delete outputs. */
+const cancelledAnswerMs = 10_000;
+
 /** The command line. */
 export interface InvokeOptions {
   readonly tool: string;
@@ -69,6 +72,8 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
   if (options.logs) printToolLogs(result, context);
   printResult(result, options.json ?? false, context);
+  // Ctrl-C was for the call, and it has ended.
+  if (result.kind !== "success") context.signal.throwIfAborted();
   if (result.kind === "no-answer") {
     explainNoAnswer(wanted, result, embedded, context);
   }
@@ -106,13 +111,37 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
+  using interruption = cancelAtInterruption(context);
   try {
     return await agent.call(call, {
-      signal: context.signal,
+      cancel: context.signal,
+      signal: interruption.over,
       onStatus: statusPrinter(context),
     });
   } catch (error) {
     if (!(error instanceof RequestTooLargeError)) throw error;
     throw new UsageError(`${error.message}. Send large content with --artifact.`, { cause: error });
   }
+}
+
+/**
+ * Reports the first Ctrl-C, which cancels the call. `over` aborts when the answer takes too long
+ * then: a worker may know no cancels.
+ */
+function cancelAtInterruption({
+  signal,
+  err,
+}: Context): Disposable & { readonly over: AbortSignal } {
+  const leaving = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onInterruption = (): void => {
+    err.line(err.paint("dim", "cancelling the call; Ctrl-C again leaves at once"));
+    timer = setTimeout(() => leaving.abort(signal.reason), cancelledAnswerMs);
+  };
+  signal.addEventListener("abort", onInterruption, { once: true });
+  const dispose = (): void => {
+    signal.removeEventListener("abort", onInterruption);
+    clearTimeout(timer);
+  };
+  return { over: leaving.signal, [Symbol.dispose]: dispose };
 }

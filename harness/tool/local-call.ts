@@ -46,11 +46,13 @@ export async function callHere(
   onStatus: StatusListener,
   context: Context,
 ): Promise<CallEnd> {
-  const { signal } = context;
+  // A second Ctrl-C ends this process, and with it the sandbox.
+  const [never, cancelSignal] = [new AbortController().signal, context.signal];
   const invocation = toInvocation(toolCall, context);
-  const outcome = await invoker.invoke(invocation, { signal, waitSignal: signal, log, onStatus });
+  const signals = { signal: never, waitSignal: never, cancelSignal };
+  const outcome = await invoker.invoke(invocation, { ...signals, log, onStatus });
   // Only our own signal makes the invoker cancel a call.
-  if (outcome.kind === "cancelled") throw signal.reason;
+  if (outcome.kind === "cancelled") throw cancelSignal.reason;
   return {
     answer: decodeAnswer(encodeResponse(invocation.id, outcome)),
     cause: outcome.kind === "error" ? outcome.error.cause : undefined,

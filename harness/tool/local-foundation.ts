@@ -173,7 +173,10 @@ async function open(
   const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
   const host = createHost(log, context.environment);
   try {
-    const foundation = await openFoundation(config, host, context.signal, profiles);
+    const foundation = await openFoundation(config, host, context.signal, {
+      profiles,
+      installs: "wait",
+    });
     const dispose = (): PromiseLike<void> => foundation[Symbol.asyncDispose]();
     return { config, host, foundation, [Symbol.asyncDispose]: dispose };
   } catch (error) {

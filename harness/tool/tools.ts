@@ -105,7 +105,9 @@ async function servedHere(
   const host = createHost(createLogger("error", { write }), context.environment);
   try {
     const config: Config = readConfig(settings);
-    await using foundation = await openFoundation(config, host, context.signal);
+    await using foundation = await openFoundation(config, host, context.signal, {
+      installs: "never",
+    });
     return rowsOf(foundation.catalog.manifest);
   } catch (error) {
     throw translated(error);

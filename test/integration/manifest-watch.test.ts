@@ -582,7 +582,7 @@ describe("the catalog", () => {
       const { catalog, logged } = await open({
         admit: async (entry) => {
           asked.push(entry.name);
-          return entry.package && publicRefusal('package "p" is not installed');
+          return entry.packages && publicRefusal('package "p" is not installed');
         },
       });
       expect(names(catalog)).toEqual(["plain"]);
@@ -604,7 +604,7 @@ describe("the catalog", () => {
     test("or that cannot be looked into", async () => {
       await writeFile(path, withPackage(">=1"));
       const { catalog } = await open({
-        admit: (entry) => entry.package && Promise.reject(new Error("no interpreter")),
+        admit: (entry) => entry.packages && Promise.reject(new Error("no interpreter")),
       });
       expect(catalog.unavailable("packed")).toMatchObject({
         reason: "could not be checked: no interpreter",
@@ -619,7 +619,7 @@ describe("the catalog", () => {
       const { catalog, logged } = await open({
         intervals: { ...hurry, recheckMs: 20 },
         admit: async (entry) => {
-          if (entry.package === undefined) return undefined;
+          if (entry.packages === undefined) return undefined;
           asked++;
           return publicRefusal(reason);
         },
@@ -639,7 +639,7 @@ describe("the catalog", () => {
     test("and tells of one that came or went, for its calls are answered", async () => {
       await writeFile(path, textOf("plain"));
       const { catalog } = await open({
-        admit: async (entry) => entry.package && publicRefusal("not installed"),
+        admit: async (entry) => entry.packages && publicRefusal("not installed"),
       });
       const changes = catalog.changes[Symbol.asyncIterator]();
       const came = nextOf(changes);
@@ -656,13 +656,13 @@ describe("the catalog", () => {
       const asked: string[] = [];
       const { catalog } = await open({
         intervals: { ...hurry, recheckMs: 20 },
-        admit: async (entry) => void asked.push(entry.package?.version ?? entry.name),
+        admit: async (entry) => void asked.push(entry.packages?.requirements[0] ?? entry.name),
       });
       await replace(withPackage(">=1").replace("plain", "renamed"));
       await vi.waitFor(() => expect(catalog.resolve("renamed")).toBeDefined(), waiting);
       await replace(withPackage(">=2"));
       await vi.waitFor(() => expect(catalog.resolve("plain")).toBeDefined(), waiting);
-      expect(asked).toEqual(["plain", ">=1", "renamed", "plain", ">=2"]);
+      expect(asked).toEqual(["plain", "p>=1", "renamed", "plain", "p>=2"]);
     });
 
     test("and serves the old entry while it looks into the new one", async () => {
@@ -671,17 +671,17 @@ describe("the catalog", () => {
       const asked = Promise.withResolvers<void>();
       const { catalog } = await open({
         admit: (entry) => {
-          if (entry.package?.version !== ">=2") return undefined;
+          if (entry.packages?.requirements[0] !== "p>=2") return undefined;
           asked.resolve();
           return verdict.promise;
         },
       });
       await replace(withPackage(">=2"));
       await asked.promise;
-      expect(catalog.resolve("packed")?.package?.version).toBe(">=1");
+      expect(catalog.resolve("packed")?.packages?.requirements).toEqual(["p>=1"]);
       verdict.resolve(undefined);
       await vi.waitFor(
-        () => expect(catalog.resolve("packed")?.package?.version).toBe(">=2"),
+        () => expect(catalog.resolve("packed")?.packages?.requirements).toEqual(["p>=2"]),
         waiting,
       );
     });
@@ -691,7 +691,7 @@ describe("the catalog", () => {
       const asked = Promise.withResolvers<void>();
       const { catalog, logged } = await open({
         admit: (entry, signal) => {
-          if (entry.package === undefined) return undefined;
+          if (entry.packages === undefined) return undefined;
           asked.resolve();
           return systemClock.sleep(neverMs, signal).then(() => undefined);
         },

@@ -2,6 +2,7 @@
  * Programs of Go modules for tests.
  */
 import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { basename, delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestContext } from "vitest";
@@ -14,15 +15,23 @@ const buildTimeoutMs = 600_000;
 /** Where Go is installed besides, by its own instructions. */
 const usualPlace = "/usr/local/go/bin";
 
-/** Path of the program of a module in this version. Rejects with NotInstalled. */
-export async function installGoProgram(module: string, version: string): Promise<string> {
+/** Rejects with NotInstalled where there is no Go. */
+async function goVersion(
+  title: string,
+): Promise<{ readonly version: string; readonly PATH: string }> {
   const PATH = [process.env["PATH"], usualPlace].join(delimiter);
   const go = await run("go", ["version"], { env: { ...process.env, PATH } }).catch(() => {
-    throw new NotInstalled(`${module} cannot be built: there is no Go`);
+    throw new NotInstalled(`${title} cannot be built: there is no Go`);
   });
+  return { version: go.stdout, PATH };
+}
+
+/** Path of the program of a module in this version. Rejects with NotInstalled. */
+export async function installGoProgram(module: string, version: string): Promise<string> {
+  const { version: goIs, PATH } = await goVersion(module);
   const directory = await installedOnce({
     title: module,
-    key: [go.stdout, module, version],
+    key: [goIs, module, version],
     timeoutMs: buildTimeoutMs,
     // One build at a time: another one finds the parts that both have.
     command: () => [
@@ -41,4 +50,28 @@ export function goProgram(
   version: string,
 ): Promise<string> {
   return installedOrSkipped(context, installGoProgram(module, version));
+}
+
+/** The program of a directory of sources, built; the test is skipped where there is no Go. */
+export async function builtGoProgram(
+  context: Pick<TestContext, "skip">,
+  sourceDir: string,
+): Promise<Buffer> {
+  const title = basename(sourceDir);
+  const { PATH } = await installedOrSkipped(context, goVersion(title));
+  const directory = await mkdtemp(join(slowPlace, "str-test-go-"));
+  try {
+    const file = join(directory, title);
+    const env = {
+      ...process.env,
+      PATH,
+      CGO_ENABLED: "0",
+      GOTOOLCHAIN: "local",
+      GOFLAGS: "-mod=mod",
+    };
+    await run("go", ["build", "-o", file, "."], { cwd: sourceDir, env, timeout: buildTimeoutMs });
+    return await readFile(file);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }

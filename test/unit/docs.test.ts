@@ -168,6 +168,8 @@ describe("a table has what the code has:", () => {
   test("the fields in docs/manifest.md", () => {
     const fields = Object.keys(toolSchemas([...builtInProfiles.keys()]).python.shape);
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
+    const ofExecutables = ["executable", "tool_dir", "resource_limits"];
+    expect(firstCells(tableOf("docs/manifest.md", "Executables"))).toEqual(ofExecutables);
   });
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {

@@ -60,6 +60,7 @@ export class Context {
   #config;
   #outputDir;
   #onStatus;
+  #signalOf;
   /**
    * What was said of each output artifact, under the names of the protocol.
    *
@@ -80,6 +81,13 @@ export class Context {
     this.#config = options.config ?? {};
     this.#outputDir = options.outputDir ?? "output";
     this.#onStatus = options.onStatus ?? (() => false);
+    this.#signalOf = () => options.signal ?? new AbortController().signal;
+  }
+
+  get signal() {
+    const signal = this.#signalOf();
+    this.#signalOf = () => signal;
+    return signal;
   }
 
   /** @param {string} text */

@@ -122,6 +122,9 @@ class Run {
       onStatus: (text, details) => statuses.send(text, details),
       ...(call.deadline_ms === 0 ? {} : { deadlineMs: call.deadline_ms }),
       ...(call.traceparent === "" ? {} : { traceparent: call.traceparent }),
+      get signal() {
+        return signalOfProcess();
+      },
     });
   }
 
@@ -310,6 +313,13 @@ function exportOf(exported, name) {
   // Of a CommonJS module, Node knows only those names that can be read off its text.
   const all = /** @type {Record<string, unknown>} */ (exported["module.exports"] ?? {});
   return hasOwn(all, name) ? all[name] : undefined;
+}
+
+/** Aborts at SIGTERM, which ends the process until a tool has asked for this signal. */
+function signalOfProcess() {
+  const controller = new AbortController();
+  process.on("SIGTERM", () => controller.abort());
+  return controller.signal;
 }
 
 /**

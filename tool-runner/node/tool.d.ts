@@ -59,6 +59,13 @@ export interface ToolContext {
   /** W3C trace context of the call, if it has one. */
   readonly traceparent: string | undefined;
 
+  /**
+   * Aborts when the call is being ended: its caller has cancelled it, or its time limit has passed.
+   * The process is killed three seconds later. To be told, a tool has to read this before that
+   * happens; otherwise the process ends at once.
+   */
+  readonly signal: AbortSignal;
+
   /** Seconds until the deadline, at least 0; undefined without one. */
   timeLeftSeconds(): number | undefined;
 
@@ -182,6 +189,8 @@ export interface ToolContextOptions {
   /** Epoch milliseconds. */
   readonly deadlineMs?: number;
   readonly traceparent?: string;
+  /** What the tool finds as its `signal`; one that never aborts where not given. */
+  readonly signal?: AbortSignal;
 }
 
 /** A context for the test of a tool. In a sandbox the runner makes one per call. */

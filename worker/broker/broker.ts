@@ -34,6 +34,8 @@ export interface Delivery {
   readonly brokerTimeMs?: number;
   /** Tells answers apart for the sender, where the broker's messages have a place for it. */
   readonly correlationId?: string;
+  /** The sender's user name, where the broker has verified it. */
+  readonly sender?: string;
   /** Whether its connection is gone: the broker redelivers the message, and ignores `settle`. */
   readonly isLost?: boolean;
   /** Idempotent: the first outcome wins. */
@@ -59,7 +61,7 @@ export interface OutboundMessage {
 /** Brokers that do not report unroutable messages confirm them. */
 export type PublishOutcome = "confirmed" | "unroutable";
 
-export type HeardMessage = Pick<Delivery, "topic" | "payload" | "properties">;
+export type HeardMessage = Pick<Delivery, "topic" | "payload" | "properties" | "sender">;
 
 /**
  * Messages of one pattern from the subscription on, in order. Single consumer. Ends with the

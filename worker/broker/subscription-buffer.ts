@@ -5,7 +5,7 @@ import { Condition } from "../support/condition.ts";
 import type { BrokerSubscription, OutboundMessage } from "./broker.ts";
 
 /** Of more messages or bytes the oldest messages go, but the last one stays. */
-const maxWaitingMessages = 10_000;
+export const maxWaitingMessages = 10_000;
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 export type Weighed = Pick<OutboundMessage, "topic" | "payload" | "properties">;

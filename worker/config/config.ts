@@ -15,6 +15,7 @@ import type { CheckName } from "../sandbox/host-check.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
@@ -39,10 +40,12 @@ export interface Config {
   readonly manifestPath: string;
   readonly toolsPythonDir: string;
   readonly toolsNodeDir: string;
+  readonly toolsExecutableDir: string;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
   readonly sandbox: SandboxConfig;
+  readonly packages: PackageConfig;
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
@@ -148,6 +151,18 @@ export function readSandboxConfig(environment: Environment): Config {
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 
+/**
+ * The configuration of manifest, tools, sandboxes and packages alone, for `str-worker --prepare`:
+ * images are made where there is no broker. Throws ConfigError.
+ */
+export function readPackagesConfig(environment: Environment): Config {
+  const own = Object.entries(environment).filter(([name]) =>
+    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+  );
+  const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
+  return readConfig({ ...Object.fromEntries(own), ...nobody });
+}
+
 /** Whether nobody but developers can call tools through this broker. */
 function isForDevelopment({ kind }: { readonly kind: string }): boolean {
   return kind === "dev";
@@ -197,6 +212,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
     manifestPath: values.MANIFEST_PATH,
     toolsPythonDir: values.TOOLS_PYTHON_DIR,
     toolsNodeDir: values.TOOLS_NODE_DIR,
+    toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {
@@ -218,6 +234,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       uid: values.SANDBOX_UID,
       minFreeDiskBytes,
     },
+    packages: packageConfig(values),
     artifacts: {
       store: storeConfig(values),
       cache: cacheConfig(values, minFreeDiskBytes),

@@ -20,7 +20,17 @@ const prefixes = [
     "TOOLS_",
     "TOOL_LOGS",
   ],
-  ...["DEFAULT_TIMEOUT", "SANDBOX_", "WARM_", "ARTIFACT_", "AUDIT_", "HEALTH_", "DRAIN_", "LOG_"],
+  ...[
+    "DEFAULT_TIMEOUT",
+    "SANDBOX_",
+    "WARM_",
+    "PACKAGE_",
+    "ARTIFACT_",
+    "AUDIT_",
+    "HEALTH_",
+    "DRAIN_",
+    "LOG_",
+  ],
 ];
 
 const known = new Set([

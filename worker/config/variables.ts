@@ -6,6 +6,7 @@ import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
+import { packageVariables } from "./package-config.ts";
 import { toolLogDestinations } from "../invocation/steps/output-log.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema } from "../protocol/operator-fields.ts";
@@ -89,6 +90,12 @@ export const variables = z.object({
     "an absolute path",
     "/tools/node",
     "Directory with the JavaScript and TypeScript modules of the tools.",
+  ),
+  TOOLS_EXECUTABLE_DIR: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/tools/executable",
+    "Directory with the tools that are executables.",
   ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
@@ -192,6 +199,7 @@ export const variables = z.object({
     "500",
     "Free space that `SANDBOX_WORK_DIR` must have for a call to start.",
   ),
+  ...packageVariables,
   ...artifactVariables,
   ...auditVariables,
   HEALTH_PORT: withDefault(

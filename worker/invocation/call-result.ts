@@ -4,7 +4,7 @@
 import type { Delivery } from "../broker/broker.ts";
 import type { CallEnd } from "./audit/call-audit.ts";
 import { type ArtifactVersion, InvocationError } from "../protocol/errors.ts";
-import type { Answer } from "../protocol/invocation.ts";
+import type { Answer, Cancelled, InvocationOutcome } from "../protocol/invocation.ts";
 import { encodeResponse } from "../protocol/messages/response.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -12,6 +12,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import type { EncodedResponse } from "./answers.ts";
 import type { CallHistory } from "./claims/claims.ts";
 import type { ReadRequest } from "./read-request.ts";
+import { remainingOutputs } from "./steps/remaining.ts";
 
 /** The result of a call that is answered. */
 export interface CallResult {
@@ -67,6 +68,37 @@ export function refuseCall(
   else logEvent(log, "call.refused", { ...failureFacts(error), id, topic });
   const executionTimeMs = clock.monotonicMs() - receivedMs;
   return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
+}
+
+/** Logs and encodes the answer of a call whose cancel came before it. */
+export function cancelledResult(
+  { clock, log }: ResultParts,
+  { topic }: Pick<Delivery, "topic">,
+  { id, receivedMs }: ReadRequest,
+  mayHaveStarted: boolean,
+): CallResult {
+  logEvent(log, "call.cancelled_ahead", { id, topic });
+  const executionTimeMs = clock.monotonicMs() - receivedMs;
+  const error = cancelledError({ started: false }, mayHaveStarted);
+  return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
+}
+
+/** The answer of a call that its caller cancelled. */
+export function cancelledError(
+  {
+    started,
+    remainingArtifacts = [],
+  }: Pick<InvocationOutcome, "started"> & Pick<Cancelled, "remainingArtifacts">,
+  mayHaveStarted: boolean,
+): InvocationError {
+  const sentences = [
+    started
+      ? "The caller cancelled the call, and the tool was stopped"
+      : "The caller cancelled the call before the tool started",
+    ...(mayHaveStarted ? ["An earlier delivery of the call may have run"] : []),
+    ...(remainingArtifacts.length > 0 ? [remainingOutputs(remainingArtifacts)] : []),
+  ];
+  return new InvocationError("CANCELLED", sentences.join(". "), { remainingArtifacts });
 }
 
 /** The answer that another worker kept; `NOT_REPEATED` for one that was too large to keep. */

@@ -9,7 +9,7 @@ import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
-import { failureFacts } from "./call-result.ts";
+import { cancelledError, failureFacts } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
 import type { Invoker } from "./invoker.ts";
 import { remainingOutputs } from "./steps/remaining.ts";
@@ -33,6 +33,12 @@ export interface CallSignals {
   readonly publish: AbortSignal;
 }
 
+/** Signals of a call. */
+export interface RunSignals extends CallSignals {
+  /** The caller cancels the call. */
+  readonly cancel: AbortSignal;
+}
+
 /** Created once: an `Error` per call costs more than the rest of the cleanup. */
 const callIsOver = new Error("the call is over");
 
@@ -41,7 +47,7 @@ export async function runCall(
   parts: CallParts,
   invocation: Invocation,
   claimed: Claimed,
-  signals: CallSignals,
+  signals: RunSignals,
   audit?: CallAudit,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
@@ -56,6 +62,7 @@ export async function runCall(
   const outcome = await parts.invoker.invoke(invocation, {
     signal: signals.run,
     waitSignal: signals.wait,
+    cancelSignal: signals.cancel,
     log,
     onStatus: (text, details) => relay.push({ text, details }),
     claimed,
@@ -63,27 +70,32 @@ export async function runCall(
   });
   const statuses = await relay.finish();
   over.abort(callIsOver);
-  const answer = answerOf(outcome, parts.session.redelivers, claimed.claim);
+  const answer = answerOf(outcome, parts.session.redelivers, claimed);
   const { started } = outcome;
-  logEnding(log, answer ?? outcome, started, statuses);
+  const isCancelled = outcome.kind === "cancelled" && outcome.reason === "caller";
+  logEnding(log, isCancelled ? outcome : (answer ?? outcome), started, statuses);
   return { answer, started };
 }
 
 type Stopped = Extract<InvocationOutcome, { kind: "cancelled" }>;
 
 /**
- * Undefined for a call to requeue. A call that must not run twice is requeued only before its
+ * Undefined for a call to requeue, which a cancelled one never is. A call that must not run twice is requeued only before its
  * start, and only where the next worker can know that it has not started.
  */
 function answerOf(
   outcome: InvocationOutcome,
   redelivers: boolean,
-  { isCertain }: Claimed["claim"],
+  { claim, mayHaveStarted }: Claimed,
 ): Answer | undefined {
   if (outcome.kind !== "cancelled") return outcome;
-  if (outcome.reason === "elsewhere") return undefined;
-  if (redelivers && (outcome.idempotent || (isCertain && !outcome.started))) return undefined;
-  const { executionTimeMs } = outcome;
+  const { reason, idempotent, started, executionTimeMs, execution } = outcome;
+  if (reason === "elsewhere") return undefined;
+  if (reason === "caller") {
+    const error = cancelledError(outcome, mayHaveStarted);
+    return { kind: "error", error, executionTimeMs, execution };
+  }
+  if (redelivers && (idempotent || (claim.isCertain && !started))) return undefined;
   return { kind: "error", error: stopped(outcome), executionTimeMs };
 }
 

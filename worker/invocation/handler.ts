@@ -18,8 +18,16 @@ import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
 import type { Answers, EncodedResponse, Recipient } from "./answers.ts";
 import { type AuditParts, CallAudit, type CallEnd } from "./audit/call-audit.ts";
-import { type CallParts, type CallSignals, runCall } from "./call.ts";
-import { type CallResult, encodeResult, refuseCall, repeatAnswer } from "./call-result.ts";
+import { type CallParts, type CallSignals, type RunSignals, runCall } from "./call.ts";
+import {
+  type CallResult,
+  cancelledResult,
+  encodeResult,
+  refuseCall,
+  repeatAnswer,
+} from "./call-result.ts";
+import { cancellableCall } from "./cancellation/callers.ts";
+import type { Cancels } from "./cancellation/cancels.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
@@ -34,6 +42,7 @@ export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingP
   readonly ledger: Ledger;
   readonly answers: Answers;
   readonly claims: Claims;
+  readonly cancels: Pick<Cancels, "open">;
   /** Most runs of a call that end their workers, before the call is poison. */
   readonly maxRuns: number;
   readonly log: Logger;
@@ -52,6 +61,7 @@ interface AddressedCall {
 /** A call that this worker neither runs nor remembers. */
 interface NewCall extends AddressedCall {
   readonly claim: CallClaim;
+  readonly signals: RunSignals;
 }
 
 /** How a call's deliveries are settled, and the response that the ledger remembers. */
@@ -92,7 +102,7 @@ function rejectUnaddressed(
 }
 
 async function deduplicate(call: AddressedCall): Promise<Settlement | undefined> {
-  const { parts, delivery, key, audit } = call;
+  const { parts, delivery, address, key, audit } = call;
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
   if (known.state !== "new") audit?.end("duplicate");
@@ -106,7 +116,9 @@ async function deduplicate(call: AddressedCall): Promise<Settlement | undefined>
     case "new": {
       using entry = known.entry;
       using claim = parts.claims.open(key, delivery, entry);
-      const { settlement, remembered, end } = await handleNew({ ...call, claim });
+      using cancellable = parts.cancels.open(cancellableCall(delivery, address.replyTo));
+      const signals = { ...call.signals, cancel: cancellable.signal };
+      const { settlement, remembered, end } = await handleNew({ ...call, claim, signals });
       audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.
       return await settle(entry.end(remembered), settlement, parts.log);
@@ -166,6 +178,7 @@ async function execute(
   request: ReadRequest,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<CallResult | undefined> {
+  if (signals.cancel.aborted) return cancelledResult(parts, delivery, request, mayHaveStarted);
   const poison = poisonOf(delivery, runs, parts.maxRuns);
   if (poison !== undefined) {
     return { ...refuseCall(parts, delivery, request, poison), isPoison: true };

@@ -57,6 +57,8 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** Aborts when the worker cancels calls without a slot. */
   readonly waitSignal: AbortSignal;
+  /** Aborts when the caller cancels the call. */
+  readonly cancelSignal?: AbortSignal;
   readonly log: Logger;
   readonly onStatus: StatusListener;
   /** Undefined where no other worker can receive the call. */
@@ -98,17 +100,23 @@ function endingBy(error: unknown, context: CallContext) {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
-  if (isShutdown(error, context)) {
+  if (isStopped(error, context)) {
     const remainingArtifacts = error instanceof InvocationError ? error.remainingArtifacts : [];
-    return { kind: "cancelled", reason: "shutdown", remainingArtifacts } as const;
+    const reason = context.cancelSignal?.aborted === true ? "caller" : "shutdown";
+    return { kind: "cancelled", reason, remainingArtifacts } as const;
   }
   return { kind: "error", error: asInvocationError(error) } as const;
 }
 
-/** Whether the shutdown caused the error. A failure found before the shutdown stays the answer. */
-function isShutdown(error: unknown, { signal, waitSignal }: CallContext): boolean {
-  if (signal.aborted && !(error instanceof InvocationError)) return true;
-  return [signal, waitSignal].some(({ aborted, reason }) => aborted && hasCause(error, reason));
+/** Whether a signal caused the error. A failure found before the abort stays the answer. */
+function isStopped(
+  error: unknown,
+  { signal, waitSignal, cancelSignal = signal }: CallContext,
+): boolean {
+  const ends = signal.aborted || cancelSignal.aborted;
+  if (ends && !(error instanceof InvocationError)) return true;
+  const signals = [signal, waitSignal, cancelSignal];
+  return signals.some(({ aborted, reason }) => aborted && hasCause(error, reason));
 }
 
 function hasCause(error: unknown, cause: unknown): boolean {
@@ -121,11 +129,12 @@ async function run(
   context: CallContext,
   record: CallRecord,
 ): Promise<Success> {
-  const { signal, log, onStatus, claimed } = context;
+  const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
+  const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, record);
 
-  using _slot = await leaseSlot(parts, tool, times, context);
+  using _slot = await leaseSlot(parts, tool, times, { ...context, signal });
   await requireFreeDisk(parts);
 
   const scope = parts.scopeOf(invocation.caller);
@@ -158,7 +167,7 @@ async function run(
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
   logOutput(execution, log, parts.toolLogs);
-  const { cause, report } = await runToExit(execution, limitMs, signal);
+  const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   status.finish();
   const output = endOfOutput(report, parts.toolLogs);
   const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
@@ -166,6 +175,7 @@ async function run(
   const ended = { ...report, stdout: output?.stdout, stderr: output?.stderr };
   logEvent(log, "tool.ended", { report: ended, droppedStatusLines: status.droppedLines });
   if (cause === "time-limit") throw new TimeLimitReached();
+  if (cause === "cancelled") throw cancelSignal.reason;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);

@@ -13,7 +13,8 @@ export type AdmitTool = (
 
 /**
  * The manifest; tools that `admit` refuses become unavailable with the reason. Tools that `served`
- * serves by the same entry are not checked again. Rejects only with the signal's reason.
+ * serves by the same entry are not checked again, and those of a refusal that keeps them served keep
+ * their entry. Rejects only with the signal's reason.
  */
 export async function withoutRefused(
   manifest: Manifest,
@@ -26,7 +27,9 @@ export async function withoutRefused(
   for (const tool of manifest.tools.values()) {
     const isServed = isDeepStrictEqual(served.tools.get(tool.name), tool);
     const refusal = isServed ? undefined : await refusalOf(tool, admit, signal);
+    const kept = refusal?.keepsServed === true ? served.tools.get(tool.name) : undefined;
     if (refusal === undefined) tools.set(tool.name, tool);
+    else if (kept !== undefined) tools.set(tool.name, kept);
     else unavailable.set(tool.name, { ...refusal, entry: tool });
   }
   return { revision: manifest.revision, tools, unavailable };

@@ -2,6 +2,7 @@
  * The manifest in force: the catalog follows the file, and keeps the last usable manifest.
  */
 import type { Clock } from "../support/clock.ts";
+import { settlesWithin } from "../support/timeout.ts";
 import { type FileProblem, formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import { type AdmitTool, withoutRefused } from "./availability.ts";
@@ -29,8 +30,12 @@ export interface CatalogOptions {
   readonly profileNames: readonly string[];
   /** Queues that this worker consumes; all by default. */
   readonly queues?: readonly string[];
+  /** Whether this worker runs executables; by default it does. */
+  readonly runsExecutables?: boolean;
   /** Checks the tools of this worker; all are available by default. */
   readonly admit?: AdmitTool;
+  /** Resolves when a refused tool may have become available before the next check. */
+  readonly admitChanged?: () => Promise<void>;
   readonly log: ManifestLog;
   readonly clock: Clock;
   /** Cancels the opening. */
@@ -84,11 +89,14 @@ export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog>
   const state = await readFileState(options.path);
   const parsed = parseState(state, options);
   const admit = options.admit ?? (() => undefined);
+  const change = (options.admitChanged ?? noChange)();
   const manifest = await withoutRefused(parsed.manifest, noTools, admit, options.signal);
   logWarnings(options.log, linesOf(parsed.warnings, options));
   logServed(options.log, noTools, manifest);
-  return new FileCatalog(options, state, parsed, manifest);
+  return new FileCatalog(options, state, parsed, manifest, change);
 }
+
+const noChange = (): Promise<void> => Promise.withResolvers<void>().promise;
 
 const noTools: Manifest = { revision: "", tools: new Map(), unavailable: new Map() };
 
@@ -113,12 +121,13 @@ class FileCatalog implements ToolCatalog {
     known: FileState,
     parsed: ParsedManifest,
     manifest: Manifest,
+    firstChange: Promise<void>,
   ) {
     this.#options = options;
     this.#parsed = parsed;
     this.#opened = manifest;
     this.#manifest = manifest;
-    this.#following = this.#follow(known);
+    this.#following = this.#follow(known, firstChange);
     // The log and `changes` report a failure.
     this.#following.catch(() => {});
   }
@@ -161,9 +170,9 @@ class FileCatalog implements ToolCatalog {
     }
   }
 
-  async #follow(known: FileState): Promise<void> {
+  async #follow(known: FileState, firstChange: Promise<void>): Promise<void> {
     try {
-      await Promise.all([this.#followFile(known), this.#retryRefused()]);
+      await Promise.all([this.#followFile(known), this.#retryRefused(firstChange)]);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       logEvent(this.#options.log, "manifest.follow_failed", { err: error });
@@ -181,15 +190,24 @@ class FileCatalog implements ToolCatalog {
     }
   }
 
-  async #retryRefused(): Promise<void> {
-    const { clock, intervals } = this.#options;
-    for (;;) {
-      await clock.sleep(intervals?.recheckMs ?? recheckMs, this.#closing.signal);
+  async #retryRefused(firstChange: Promise<void>): Promise<void> {
+    const { clock, intervals, admitChanged = noChange } = this.#options;
+    const { signal } = this.#closing;
+    for (let next = firstChange; ;) {
+      await settlesWithin(next, intervals?.recheckMs ?? recheckMs, clock, signal);
+      signal.throwIfAborted();
+      // Asked for before the check, so that no change during it is lost.
+      next = admitChanged();
       await this.#alone(async () => {
-        const { size } = this.#parsed.manifest.tools;
-        if (this.#manifest.tools.size < size) await this.#serve(this.#parsed);
+        if (this.#refusesTools()) await this.#serve(this.#parsed);
       });
     }
+  }
+
+  /** Whether a tool of the file is not served, or not by its newest entry. */
+  #refusesTools(): boolean {
+    const { tools } = this.#manifest;
+    return this.#parsed.manifest.tools.values().some((tool) => tools.get(tool.name) !== tool);
   }
 
   async #load(state: FileState): Promise<void> {

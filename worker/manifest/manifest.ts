@@ -7,13 +7,20 @@ import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
 
-/** Languages a tool can be written in. */
-export type Runtime = "python" | "node";
+/** Languages a tool can be written in; `executable` is a program of any language. */
+export const runtimes = ["python", "node", "executable"] as const;
+export type Runtime = (typeof runtimes)[number];
 
-/** A function of a tool's module, or a class whose instances run calls. */
+/**
+ * A function of a tool's module, a class whose instances run calls, a class that provides several
+ * tools, or a program.
+ */
 export interface ToolCallable {
-  readonly kind: "function" | "class";
+  readonly kind: "function" | "class" | "provider" | "program";
+  /** Of the function or class; of a program, the name by which it knows the tool. */
   readonly name: string;
+  /** The tool of a provider that runs calls. */
+  readonly provides?: string;
 }
 
 /** A read-only mount of a file or directory of the host. */
@@ -34,17 +41,34 @@ export interface WarmBounds {
   readonly max: number;
 }
 
+/** Packages that a tool needs beside what its interpreter has. */
+export interface PackageSet {
+  /** In normal form, sorted. Python: PEP 508. Node: `name@range`. */
+  readonly requirements: readonly string[];
+  /** Path of a requirements file below the directory of Python tools. */
+  readonly requirementsFile: string | undefined;
+  /** Path of a lockfile below the directory of tools; then there is nothing else. */
+  readonly lockfile: string | undefined;
+  /** Whether npm runs the packages' install scripts. */
+  readonly runsScripts: boolean;
+}
+
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
 export interface ToolEntry {
   readonly name: string;
   readonly runtime: Runtime;
-  /** Python: import path of the module. Node: path of the file below the tools' directory. */
+  /**
+   * Python: import path of the module. Node: path of the file below the tools' directory.
+   * Executable: path of the program below `toolDir`.
+   */
   readonly module: string;
+  /** Directory of the program below the tools' directory, or an absolute path in it. */
+  readonly toolDir?: string;
   readonly callable: ToolCallable;
-  /** Required package, with its version constraint. */
-  readonly package: { readonly name: string; readonly version: string | undefined } | undefined;
   /** Version, name or path of the interpreter; undefined for the usual one. */
   readonly interpreter: string | undefined;
+  /** Packages that the tool needs; undefined for none. */
+  readonly packages: PackageSet | undefined;
   readonly description: string | undefined;
   /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;

@@ -18,7 +18,9 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
+import { isExecutable, toResourceLimits } from "./fields/executable.ts";
 import { toMount } from "./fields/host.ts";
+import { toPackageSet } from "./fields/packages.ts";
 import {
   type Manifest,
   ManifestError,
@@ -30,7 +32,6 @@ import { revisionOf } from "./revision.ts";
 import { toWarmBounds } from "./fields/warm.ts";
 import {
   foreignKeys,
-  foreignKinds,
   maxTools,
   type ToolFields,
   type ToolSchemas,
@@ -46,6 +47,11 @@ export interface ParseOptions {
   readonly profileNames: readonly string[];
   /** Queues that this worker consumes; all by default. Tools of others are unavailable. */
   readonly queues?: readonly string[];
+  /**
+   * Whether this worker runs executables; by default it does. Other workers have those that it does
+   * not run.
+   */
+  readonly runsExecutables?: boolean;
 }
 
 /** A manifest with its warnings, mostly about unused keys. */
@@ -56,8 +62,7 @@ export interface ParsedManifest {
 
 /**
  * Parses a manifest. `tools: {}` has no tools; an empty file or `tools:` may be half-written and is
- * refused. A tool of another kind of worker (`executable`) is unavailable. Throws ManifestError
- * with all problems.
+ * refused. Throws ManifestError with all problems.
  */
 export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedManifest {
   const reading = readDocument(bytes);
@@ -84,12 +89,17 @@ class ManifestWalk {
   readonly #schemas: ToolSchemas;
 
   readonly #queues: readonly string[] | undefined;
+  readonly #runsExecutables: boolean;
 
-  constructor(document: SourceDocument, { profileNames, queues }: ParseOptions) {
+  constructor(
+    document: SourceDocument,
+    { profileNames, queues, runsExecutables = true }: ParseOptions,
+  ) {
     this.found = new DocumentProblems(document, "tools", "tool");
     this.#document = document;
     this.#schemas = toolSchemas(profileNames);
     this.#queues = queues;
+    this.#runsExecutables = runsExecutables;
   }
 
   readFile(): void {
@@ -117,14 +127,13 @@ class ManifestWalk {
   #readTool(name: string, fields: unknown): void {
     const path = ["tools", name];
     this.found.addIssues(path, entryNameSchema.safeParse(name).error);
-    const foreignKind = foreignKindOf(fields);
-    if (foreignKind !== undefined) {
-      const reason = `it is given by "${foreignKind}"; this worker runs functions and classes of modules`;
+    const kind = kindOf(fields);
+    if (kind === "executable" && !this.#runsExecutables) {
+      const reason = "it is an executable, and this worker has no directory of executables";
       this.unavailable.set(name, { ...publicRefusal(reason), entry: undefined });
       return;
     }
-    const schema =
-      this.#schemas[isRecord(fields) && fields["runtime"] === "node" ? "node" : "python"];
+    const schema = this.#schemas[kind];
     if (isRecord(fields)) this.#lookAtKeys(path, fields, Object.keys(schema.shape));
     const checked = schema.safeParse(fields);
     this.found.addIssues(path, checked.error);
@@ -132,8 +141,14 @@ class ManifestWalk {
     const { function: ofFunction, class_name: ofClass } = checked.data;
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
-    const entry = toEntry(name, checked.data);
-    if (this.#queues?.includes(entry.queue) === false) {
+    for (const entry of toEntries(name, checked.data)) this.#addTool(path, entry);
+  }
+
+  #addTool(path: Path, entry: ToolEntry): void {
+    const { name } = entry;
+    if (this.tools.has(name) || this.unavailable.has(name)) {
+      this.found.add(path, `the tool "${name}" is there already`);
+    } else if (this.#queues?.includes(entry.queue) === false) {
       const reason = `its queue "${entry.queue}" is none of WORKER_QUEUES; other workers serve it`;
       this.unavailable.set(name, {
         ...publicRefusal(reason),
@@ -163,25 +178,27 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** The key of a tool of another kind of worker; undefined for tools of this kind. */
-function foreignKindOf(fields: unknown): string | undefined {
-  if (!isRecord(fields)) return undefined;
-  if (!isAbsent(fields["function"]) || !isAbsent(fields["class_name"])) return undefined;
-  return foreignKinds.find((kind) => !isAbsent(fields[kind]));
+function kindOf(fields: unknown): keyof ToolSchemas {
+  if (!isRecord(fields)) return "python";
+  if (isExecutable(fields)) return "executable";
+  return fields["runtime"] === "node" ? "node" : "python";
 }
 
-function toEntry(name: string, fields: ToolFields): ToolEntry {
+/** Each tool that an entry names in `tools`, or itself. */
+function toEntries(name: string, fields: ToolFields): readonly ToolEntry[] {
+  const provided = fields.tools ?? [];
+  if (provided.length === 0) return [toEntry(name, fields, undefined)];
+  return provided.map((tool) => toEntry(tool, fields, tool));
+}
+
+function toEntry(name: string, fields: ToolFields, provides: string | undefined): ToolEntry {
   return {
     name,
-    runtime: fields.runtime ?? "python",
-    module: fields.module,
-    callable: toCallable(fields),
-    package: toPackage(fields),
-    interpreter: fields.python ?? fields.node ?? undefined,
+    ...("executable" in fields ? toProgram(name, fields) : toModule(fields, provides)),
     description: fields.description ?? undefined,
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
-    limits: toLimits(fields.limits),
+    limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },
     network: fields.network ?? undefined,
     isolate: fields.isolate ?? false,
     mounts: (fields.mounts ?? []).map(toMount),
@@ -194,15 +211,37 @@ function toEntry(name: string, fields: ToolFields): ToolEntry {
   };
 }
 
-/** The schema guarantees one of them; a class has precedence. */
-function toCallable({ function: name, class_name: className }: ToolFields): ToolCallable {
-  return typeof className === "string"
-    ? { kind: "class", name: className }
-    : { kind: "function", name: name ?? "" };
+type ProgramFields = Extract<ToolFields, { executable: string }>;
+type ModuleFields = Exclude<ToolFields, ProgramFields>;
+
+function toProgram(tool: string, { executable, tool_dir: directory }: ProgramFields) {
+  return {
+    runtime: "executable" as const,
+    module: executable,
+    ...(typeof directory === "string" && { toolDir: directory }),
+    callable: { kind: "program" as const, name: tool },
+    packages: undefined,
+    interpreter: undefined,
+  };
 }
 
-function toPackage({ package: name, version }: ToolFields): ToolEntry["package"] {
-  if (typeof name !== "string") return undefined;
-  // Blanks mean nothing in a constraint, and without them it is one word of an argument list.
-  return { name, version: version?.replaceAll(/\s+/g, "") };
+function toModule(fields: ModuleFields, provides: string | undefined) {
+  const runtime = fields.runtime ?? ("python" as const);
+  return {
+    runtime,
+    module: fields.module,
+    callable: toCallable(fields, provides),
+    packages: toPackageSet(runtime, fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
+  };
+}
+
+/** The schema guarantees one of them; a class has precedence. */
+function toCallable(
+  { function: name, class_name: className }: ModuleFields,
+  provides: string | undefined,
+): ToolCallable {
+  if (typeof className !== "string") return { kind: "function", name: name ?? "" };
+  if (provides !== undefined) return { kind: "provider", name: className, provides };
+  return { kind: "class", name: className };
 }

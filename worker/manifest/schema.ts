@@ -1,7 +1,6 @@
 /**
  * The schema of manifest files (design document, sections 6 and 12), for checks and editors.
  */
-import { validRange } from "@renovatebot/pep440";
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
@@ -13,8 +12,16 @@ import {
   unquoted,
   whenFineSoFar,
 } from "../support/text/expectation.ts";
+import { executableShape } from "./fields/executable.ts";
+import { providedField } from "./fields/provided.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
 import { interpreterField } from "./fields/interpreter.ts";
+import {
+  type PackageFields,
+  nodePackageFields,
+  packageProblems,
+  pythonPackageFields,
+} from "./fields/packages.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./fields/warm.ts";
 
@@ -22,10 +29,8 @@ import { warmField } from "./fields/warm.ts";
 export const maxTools = 1000;
 /** Largest number of environment variables of a tool. */
 export const maxEnvNames = 64;
-/** Longest version constraint, in characters. */
-const maxVersionLength = 200;
 
-/** Keys of other kinds of workers, so that one file can serve both. */
+/** Keys that only other kinds of workers use here, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
   "executable",
   "parameters",
@@ -36,9 +41,6 @@ export const foreignKeys: ReadonlySet<string> = new Set([
   "resource_limits",
   "schema_refresh_seconds",
 ]);
-
-/** Keys of tools without a module, which need neither `function` nor `class_name`. */
-export const foreignKinds = ["executable"] as const;
 
 /**
  * Variables that the sandbox sets, or that change interpreter, loader, OpenSSL or shells in it:
@@ -51,20 +53,15 @@ const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
   'the path of a .js, .mjs, .ts or .mts file below the directory of Node tools, such as "weather/forecast.ts"',
 );
-const runtime = accepts("one of python, node");
+const runtime = accepts("one of python, node, executable");
 const identifier = accepts("the name of a Python function (letters, digits and _)");
 const exportName = accepts("the name of an exported function (letters, digits, _ and $)");
 const className = accepts("the name of a Python class (letters, digits and _)");
 const flag = accepts("true or false");
 const queueName = accepts("the name of a queue: 1 to 50 letters, digits, _ and -");
+const providersOnly = { error: "allowed only with class_name or with an executable" };
 const pythonOnly = { error: "allowed only with runtime python" };
 const nodeOnly = { error: "allowed only with runtime node" };
-const packageName = accepts(
-  "the name of a Python package (letters, digits, ., _ and -), without extras, version or URL",
-);
-const constraint = accepts(
-  'a PEP 440 version constraint in quotes, such as ">=1.0,<2.0" or "==1.4.2"',
-);
 const seconds = accepts(`a number of seconds above 0 and at most ${maxTimeoutSeconds}`);
 const text = accepts("text");
 const envList = accepts(`a list of at most ${maxEnvNames} names of environment variables`);
@@ -107,18 +104,8 @@ function pythonShape() {
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, className)
       .nullish()
       .describe("Class whose instance runs the call. Goes before `function`."),
-    package: z
-      .string(packageName)
-      .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, packageName)
-      .nullish()
-      .describe("Python package that the tool needs."),
-    version: z
-      .string(constraint)
-      .min(1, constraint)
-      .max(maxVersionLength, constraint)
-      .refine(validRange, { ...constraint, ...whenFineSoFar })
-      .nullish()
-      .describe('PEP 440 version constraint for `package`, such as ">=1.0,<2.0".'),
+    tools: providedField,
+    ...pythonPackageFields,
     python: interpreterField("3.12").describe(
       "Python that runs the tool, of SANDBOX_PYTHONS. Default: SANDBOX_PYTHON_BIN.",
     ),
@@ -141,9 +128,9 @@ function nodeShape() {
       .string(exportName)
       .regex(/^[A-Za-z_$][A-Za-z0-9_$]*$/, exportName)
       .describe("Exported function to call."),
+    tools: z.null(providersOnly).optional(),
     class_name: z.null(pythonOnly).optional(),
-    package: z.null(pythonOnly).optional(),
-    version: z.null(pythonOnly).optional(),
+    ...nodePackageFields,
     node: interpreterField("24").describe(
       "Node that runs the tool, of SANDBOX_NODES. Default: SANDBOX_NODE_BIN.",
     ),
@@ -208,12 +195,15 @@ function commonShape(profile: ProfileSchema) {
 
 /** Valid fields of one entry under `tools:`. */
 export type ToolFields =
-  z.output<ReturnType<typeof pythonSchema>> | z.output<ReturnType<typeof nodeSchema>>;
+  | z.output<ReturnType<typeof pythonSchema>>
+  | z.output<ReturnType<typeof nodeSchema>>
+  | z.output<ReturnType<typeof executableSchema>>;
 
 /** Schemas of an entry, by language. */
 export interface ToolSchemas {
   readonly python: ReturnType<typeof pythonSchema>;
   readonly node: ReturnType<typeof nodeSchema>;
+  readonly executable: ReturnType<typeof executableSchema>;
 }
 
 /** The schemas of an entry; `profileNames` are all sandbox profiles. */
@@ -226,16 +216,22 @@ export function toolSchemas(profileNames: readonly string[]): ToolSchemas {
 type ProfileSchema = z.ZodType<string>;
 
 function schemasWith(profile: ProfileSchema): ToolSchemas {
-  return { python: pythonSchema(profile), node: nodeSchema(profile) };
+  return {
+    python: pythonSchema(profile),
+    node: nodeSchema(profile),
+    executable: executableSchema(profile),
+  };
 }
 
 function pythonSchema(profile: ProfileSchema) {
   return z
     .object({ ...pythonShape(), ...commonShape(profile) }, accepts("a map of fields"))
-    .refine(
-      ({ package: name, version }) => typeof name === "string" || typeof version !== "string",
-      { path: ["version"], error: 'allowed only together with "package"', when: isObject },
-    )
+    .superRefine(checkPackages, { when: isObject })
+    .refine(({ class_name: name, tools }) => isGiven(name) || !isGiven(tools), {
+      path: ["tools"],
+      ...providersOnly,
+      when: isObject,
+    })
     .refine(({ function: name, class_name: other }) => isGiven(name) || isGiven(other), {
       path: ["function"],
       error: expectation("the name of a Python function, or class_name in its place", undefined),
@@ -244,7 +240,18 @@ function pythonSchema(profile: ProfileSchema) {
 }
 
 function nodeSchema(profile: ProfileSchema) {
-  return z.object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"));
+  return z
+    .object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"))
+    .superRefine(checkPackages, { when: isObject });
+}
+
+function checkPackages(fields: PackageFields, context: z.RefinementCtx): void {
+  for (const { path, message } of packageProblems(fields))
+    context.addIssue({ code: "custom", path, message });
+}
+
+function executableSchema(profile: ProfileSchema) {
+  return z.object({ ...executableShape, ...commonShape(profile) }, accepts("a map of fields"));
 }
 
 /** Checks several fields even when another one is invalid, to report all problems. */
@@ -261,10 +268,14 @@ function isGiven(value: unknown): boolean {
  * profiles, and accepts others.
  */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
-  const { python, node } = schemasWith(z.union([z.enum(profileNames), entryNameSchema]));
+  const { python, node, executable } = schemasWith(
+    z.union([z.enum(profileNames), entryNameSchema]),
+  );
   const file = z.object({
     version: versionSchema.describe("Version of the manifest format. Default: 1."),
-    tools: z.record(entryNameSchema, z.union([python, node])).describe("The tools, by name."),
+    tools: z
+      .record(entryNameSchema, z.union([python, node, executable]))
+      .describe("The tools, by name."),
   });
   return z.toJSONSchema(file, { io: "input" });
 }

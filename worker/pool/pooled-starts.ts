@@ -160,7 +160,7 @@ export class PooledStarts implements Starts {
   }
 
   #installationOf(entry: ToolEntry): string | undefined {
-    return this.#options.runners.get(entry.runtime)?.installationKeyOf(entry);
+    return this.#options.runners.get(entry.runtime)?.installationKeyOf?.(entry);
   }
 
   /** An operator's `min` is for the profile of requests that name none. */

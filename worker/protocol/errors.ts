@@ -85,6 +85,12 @@ export const errorCodeFacts = {
     advice:
       "The message has the numbers. If too large, send it as an artifact: the same request will not fit later. Else call again later, or allow more calls or more disk.",
   },
+  CANCELLED: {
+    retryable: false,
+    cause:
+      "The caller [cancelled](#cancel) the call. The message says whether the tool had started. The store has no output of the call, or the message and `data` name those that remain.",
+    advice: "None: the caller wanted it.",
+  },
   NOT_REPEATED: {
     retryable: false,
     cause:
@@ -102,7 +108,7 @@ export const errorCodeFacts = {
 
 /**
  * A code of the wire protocol (design document, appendix D, with `RESOURCE_EXHAUSTED` of later
- * peers, and `NOT_REPEATED` and `POISONED` of ours).
+ * peers, and `CANCELLED`, `NOT_REPEATED` and `POISONED` of ours).
  */
 export type ErrorCode = keyof typeof errorCodeFacts;
 

@@ -103,16 +103,21 @@ interface AnswerFacts {
   readonly execution?: ExecutionReport | undefined;
 }
 
-/** `elsewhere`: another worker has the call, or receives it from the broker. */
-export type CancelReason = "shutdown" | "elsewhere";
+/**
+ * `caller`: its caller cancelled the call. `elsewhere`: another worker has the call, or receives it
+ * from the broker.
+ */
+export type CancelReason = "caller" | "shutdown" | "elsewhere";
 
-/** A call that ended without an answer: requeued or refused. A timeout is an answer. */
+/** A call that was stopped. It is answered or requeued, by the reason. A timeout is an answer. */
 export interface Cancelled {
   readonly kind: "cancelled";
   readonly reason: CancelReason;
   /** Outputs of the call that the store still has. */
   readonly remainingArtifacts?: readonly ArtifactVersion[];
   readonly executionTimeMs: number;
+  /** Undefined for a call without a sandbox. */
+  readonly execution?: ExecutionReport | undefined;
 }
 
 /** The end of a call. */

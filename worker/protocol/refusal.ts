@@ -8,6 +8,8 @@ export interface Refusal {
   readonly reason: string;
   /** For callers; names no path of the host and no secret. */
   readonly publicReason: string;
+  /** Whether an earlier entry of the tool goes on being served meanwhile. */
+  readonly keepsServed?: boolean;
 }
 
 /** A refusal with a publishable reason; undefined without a reason. */

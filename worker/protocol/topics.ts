@@ -62,6 +62,22 @@ export function workersTopic(namespace: string): string {
   return `${base(namespace)}/worker`;
 }
 
+/** Topic of the cancel of a call; the correlation id `>` gives the pattern of all cancels. */
+export function cancelTopic(namespace: string, correlationId: string): string {
+  return `${cancelBase(namespace)}${correlationId}`;
+}
+
+/** The correlation id of a cancel topic of this namespace; undefined for other topics. */
+export function parseCancelTopic(namespace: string, topic: string): string | undefined {
+  const base = cancelBase(namespace);
+  const correlationId = topic.slice(base.length);
+  return topic.startsWith(base) && correlationId !== "" ? correlationId : undefined;
+}
+
+function cancelBase(namespace: string): string {
+  return `${base(namespace)}/cancel/`;
+}
+
 function invokeBase(namespace: string): string {
   return `${base(namespace)}/invoke/`;
 }

@@ -10,6 +10,8 @@ export const insidePaths = {
   pythonTools: "/tools/python",
   /** The operator's Node tools. */
   nodeTools: "/tools/node",
+  /** The operator's executables. */
+  executables: "/tools/executable",
   /** The modules of the tool runner that Node tools import. */
   nodeModule: "/tools/node_modules/secure-tool-runtime",
   /** What the Node runner reads source with, to describe a tool. */

@@ -40,9 +40,10 @@ export async function openRunners(
     byRuntime.set(runner.runtime, runner);
   }
   if (byRuntime.size === 0) {
-    const { python, node } = languages;
+    const { python, node, executable } = languages;
+    const others = [node, executable].map(({ toolsDir, variable }) => `${toolsDir} (${variable})`);
     throw new SandboxError(
-      `${python.toolsDir} is not a directory, and neither is ${node.toolsDir} (${node.variable})`,
+      `${python.toolsDir} is not a directory, and neither is ${others.join(" or ")}`,
       { setting: "toolsPythonDir" },
     );
   }

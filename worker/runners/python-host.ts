@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const leastVersion = { major: 3, minor: 9 } as const;
 
 /** Milliseconds the interpreter may take to answer a question about itself. */
-export const questionTimeoutMs = 30_000;
+const questionTimeoutMs = 30_000;
 
 /** The packages of a Python tool's own. */
 export const installedPackages = `${insidePaths.installation}/packages`;

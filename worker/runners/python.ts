@@ -1,12 +1,8 @@
 /**
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { execFile } from "node:child_process";
 import { chmod, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
-import { satisfies, valid } from "@renovatebot/pep440";
-import { z } from "zod";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import { type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
@@ -15,12 +11,7 @@ import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import { SharedInstallations } from "./installations.ts";
 import { Interpreters, refuseInterpreter } from "./interpreters.ts";
-import {
-  type PreparedPython,
-  type PythonHostOptions,
-  installedPackages,
-  questionTimeoutMs,
-} from "./python-host.ts";
+import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python-host.ts";
 import { PythonInterpreter } from "./python-interpreter.ts";
 import type {
   CodeSource,
@@ -31,8 +22,6 @@ import type {
 } from "./runner.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
-
-const run = promisify(execFile);
 
 /** Options of the Python runner. */
 export interface PythonRunnerOptions extends PythonHostOptions {
@@ -49,19 +38,6 @@ export interface PythonRunnerOptions extends PythonHostOptions {
   readonly prepared?: Promise<PreparedPython> | undefined;
 }
 
-/** Looks a package up without importing it. */
-const aboutPackage = `
-import importlib.metadata, importlib.util, json, sys
-name = sys.argv[1]
-try:
-    version = importlib.metadata.version(name)
-except importlib.metadata.PackageNotFoundError:
-    version = None
-module = name.replace("-", "_")
-# For a name with dots, find_spec would import what stands before the last one.
-found = version is not None or ("." not in module and importlib.util.find_spec(module) is not None)
-print(json.dumps({"found": found, "version": version}))`;
-
 /** For Python programs that a tool starts; the runner itself is isolated from them. */
 const pythonVariables = {
   PYTHONPATH: insidePaths.pythonTools,
@@ -77,8 +53,6 @@ const variablesWithPackages = {
   PYTHONUSERBASE: insidePaths.pythonEnvironment,
   [packagesVariable]: installedPackages,
 };
-
-const packageFacts = z.object({ found: z.boolean(), version: z.string().nullable() });
 
 /** Opens the runner, prepared or not. Throws SandboxError. */
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
@@ -177,7 +151,7 @@ class PythonRunner implements ToolRunner {
     await this.#interpreters[Symbol.asyncDispose]();
   }
 
-  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
+  async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
     const refusal = await refuseInterpreter(this.#interpreters, tool);
     if (refusal !== undefined) return refusal;
     const interpreter = await this.#interpreters.of(tool);
@@ -188,9 +162,7 @@ class PythonRunner implements ToolRunner {
         publicReason: "one of its mounts overlaps the Python interpreter",
       };
     }
-    return publicRefusal(
-      (await this.#moduleProblem(tool)) ?? (await this.#packageProblem(tool, interpreter, signal)),
-    );
+    return publicRefusal(await this.#moduleProblem(tool));
   }
 
   /** The name of a file reads like the module `py` of a package. */
@@ -203,30 +175,6 @@ class PythonRunner implements ToolRunner {
     return isFile
       ? `module "${module}" is the name of a file; the module in it is called "${name}"`
       : undefined;
-  }
-
-  async #packageProblem(
-    tool: ToolEntry,
-    { facts: { executable } }: PythonInterpreter,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    // What installs packages has checked those.
-    const isInstalled = this.#options.installationOf?.(tool) !== undefined;
-    if (tool.package === undefined || isInstalled) return undefined;
-    const { name, version } = tool.package;
-    const { stdout } = await run(executable, ["-I", "-c", aboutPackage, name], {
-      env: {},
-      timeout: questionTimeoutMs,
-      signal,
-    });
-    const facts = packageFacts.parse(JSON.parse(stdout));
-    if (!facts.found) return `package "${name}" is not installed`;
-    if (version === undefined || facts.version === null) return undefined;
-    // A pre-release that is installed counts (PEP 440, "Handling of pre-releases").
-    const fits =
-      valid(facts.version) !== null && satisfies(facts.version, version, { prereleases: true });
-    if (fits) return undefined;
-    return `package "${name}" is installed in version ${facts.version}, the manifest wants ${version}`;
   }
 }
 

@@ -105,9 +105,9 @@ export interface ToolRunner extends AsyncDisposable {
    * Key of the tool's installation; undefined without one. Idle sandboxes with another are
    * outdated.
    */
-  installationKeyOf(tool: ToolEntry): string | undefined;
+  installationKeyOf?(tool: ToolEntry): string | undefined;
   /** The interpreter of a tool. Throws SandboxError when it cannot be used. */
-  interpreterOf(tool: ToolEntry): Promise<Interpreter>;
+  interpreterOf?(tool: ToolEntry): Promise<Interpreter>;
   /**
    * Makes later calls of a served tool quicker, in the background, where the language has a way to.
    */
@@ -133,10 +133,7 @@ export function runnerArgs(
     ([parameter, input]) => [parameter, { ...input, path: paths.locate(input.path) }] as const,
   );
   return {
-    module: tool.module,
-    ...(tool.callable.kind === "function"
-      ? { function: tool.callable.name }
-      : { class_name: tool.callable.name }),
+    ...calledOf(tool),
     args: invocation.args,
     tool_config: invocation.toolConfig,
     artifact_paths: Object.fromEntries(inputs.map(([name, { path }]) => [name, path])),
@@ -158,4 +155,19 @@ export function runnerArgs(
     ...(limits.deadlineMs !== undefined && { deadline_ms: limits.deadlineMs }),
     ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
   };
+}
+
+/** What the runner has to call, and in an executable the tool by the name that it knows. */
+function calledOf({ module, callable }: ToolEntry): JsonObject {
+  const { kind, name, provides } = callable;
+  switch (kind) {
+    case "function":
+      return { module, function: name };
+    case "class":
+      return { module, class_name: name };
+    case "provider":
+      return { module, class_name: name, tool_name: provides ?? "" };
+    case "program":
+      return { tool_name: name };
+  }
 }

@@ -21,7 +21,7 @@ export const hostFiles: readonly CodeSource[] = [
 export const packagesVariable = "TOOL_PACKAGES_DIR";
 
 /** Where programs are looked for inside. */
-const basePath = "/usr/local/bin:/usr/bin:/bin";
+export const basePath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
  * The whole environment of a call of `tool`.

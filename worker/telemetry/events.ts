@@ -7,6 +7,7 @@ import { brokerEvents } from "./events/broker.ts";
 import { callEvents } from "./events/calls.ts";
 import { deliveryEvents } from "./events/deliveries.ts";
 import type { FactTypes } from "./events/event.ts";
+import { packageEvents } from "./events/packages.ts";
 import { toolEvents } from "./events/tools.ts";
 import { endEvents, startEvents } from "./events/worker.ts";
 
@@ -15,6 +16,7 @@ export const events = {
   ...startEvents,
   ...brokerEvents,
   ...toolEvents,
+  ...packageEvents,
   ...callEvents,
   ...deliveryEvents,
   ...auditEvents,

@@ -18,6 +18,8 @@ export interface Health {
   missing(): readonly string[];
   /** What an operator should mend although the worker is ready. */
   warnings?(): readonly string[];
+  /** How many environments of packages are ready, being installed, and failed. */
+  packages?(): object | undefined;
   /** Whether it was ready once. */
   hasStarted(): boolean;
 }
@@ -35,7 +37,7 @@ export interface HealthServer extends AsyncDisposable {
 }
 
 /**
- * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings`, too. 404
+ * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings` and `packages`, too. 404
  * to anything but a probe. Rejects when address and port cannot be had. The caller owns the server.
  */
 export async function startHealthServer(
@@ -68,7 +70,7 @@ function route(url: string, health: Health): HealthAnswer {
       return ok;
     case "/readyz":
     case "/ready":
-      return withWarnings(unlessMissing(health.missing()), health.warnings?.() ?? []);
+      return withDetails(unlessMissing(health.missing()), health);
     case "/startup":
       return health.hasStarted() ? ok : unlessMissing(health.missing());
     default:
@@ -82,8 +84,17 @@ function unlessMissing(missing: readonly string[]): HealthAnswer {
   return missing.length === 0 ? ok : { status: 503, body: { ok: false, missing } };
 }
 
-function withWarnings({ status, body }: HealthAnswer, warnings: readonly string[]): HealthAnswer {
-  return { status, body: warnings.length === 0 ? body : { ...body, warnings } };
+function withDetails({ status, body }: HealthAnswer, health: Health): HealthAnswer {
+  const warnings = health.warnings?.() ?? [];
+  const packages = health.packages?.();
+  return {
+    status,
+    body: {
+      ...body,
+      ...(warnings.length > 0 && { warnings }),
+      ...(packages !== undefined && { packages }),
+    },
+  };
 }
 
 function portOf(server: Server): number {

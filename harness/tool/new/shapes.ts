@@ -18,4 +18,5 @@ export const allShapes: readonly Shape[] = pythonShapes;
 export const shapesOf: Readonly<Record<Runtime, readonly Shape[]>> = {
   python: pythonShapes,
   node: nodeShapes,
+  executable: [],
 };

@@ -196,6 +196,46 @@ describe("an agent", () => {
     await expect(call).rejects.toThrow("enough");
   });
 
+  test("cancels its call when it is told to, and waits for the answer", async () => {
+    const isCancelled = Promise.withResolvers<void>();
+    const { agent, broker, worker } = await setScene(async (_request, reply) => {
+      await isCancelled.promise;
+      await reply.error("CANCELLED", "as you wish");
+    });
+    const { signal } = new AbortController();
+    const patterns = ["ns/a2a/v1/sam_remote_tool/cancel/>"];
+    const address = { host: broker.host, port: broker.port };
+    await using client = await DevClient.connect({ ...address, name: "raw", patterns }, signal);
+    const cancel = new AbortController();
+    const call = agent.call({ tool: "any", userId: "ann" }, { cancel: cancel.signal });
+    await vi.waitFor(() => expect(worker.requests).toHaveLength(1), patience);
+    cancel.abort();
+    const { value: message } = await client.messages(signal).next();
+    isCancelled.resolve();
+    expect(await call).toMatchObject({ kind: "error", code: "CANCELLED" });
+    const [{ id, properties } = { id: "", properties: {} }] = worker.requests;
+    expect(message).toMatchObject({
+      topic: `ns/a2a/v1/sam_remote_tool/cancel/${id}`,
+      userProperties: { ...properties, timestamp: expect.any(Number) as number },
+    });
+    expect(JSON.parse(Buffer.from(message!.payload).toString())).toEqual({
+      jsonrpc: "2.0",
+      method: "sam_remote_tool/cancel",
+      params: { task_id: id },
+    });
+  });
+
+  test("does not make a call again that it cancelled", async () => {
+    const cancel = new AbortController();
+    const { agent, worker } = await setScene((_request, reply) => {
+      cancel.abort();
+      return reply.error("TOOL_NOT_AVAILABLE", "no");
+    });
+    const result = await agent.call({ tool: "any" }, { cancel: cancel.signal });
+    expect(result).toMatchObject({ code: "TOOL_NOT_AVAILABLE" });
+    expect(worker.requests).toHaveLength(1);
+  });
+
   test("waits on over the loss of a connection, and hears what is sent afterwards", async () => {
     const asked = Promise.withResolvers<Request>();
     const { agent, broker } = await setScene((request) => asked.resolve(request));

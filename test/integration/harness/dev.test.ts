@@ -178,7 +178,10 @@ tools:
   absent: {module: printing, function: fails, package: ${"no-such-package-".repeat(9)}x}
 `;
       await writeFile(join(tools, "manifest.yaml"), manifest);
-      await using dev = await startDev(["--tools", tools], { LOG_LEVEL: "warn" });
+      await using dev = await startDev(["--tools", tools], {
+        LOG_LEVEL: "warn",
+        PACKAGE_POLICY: "check",
+      });
       await using agent = await connect(dev);
       await agent.call({ tool: "fails" });
       await agent.call({ tool: "waits" });

@@ -6,13 +6,16 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
+import { DevClient } from "../../support/brokers/dev-client.ts";
+import { patience } from "../../support/patience.ts";
 import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
 
 const timeoutMs = 60_000;
+const never = new AbortController().signal;
 
 interface Scene {
   readonly broker: DevBroker;
@@ -206,8 +209,15 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("ends with 130 on Ctrl-C and with 143 on SIGTERM, without a word", async () => {
+  test("cancels its call at Ctrl-C, and ends at once with 130 at the next, or with 143 at SIGTERM", async () => {
     const { environment, broker, worker } = await setScene(() => undefined);
+    const base = "ns/a2a/v1/sam_remote_tool";
+    const client = await DevClient.connect(
+      { host: broker.host, port: broker.port, name: "listener", patterns: [`${base}/cancel/>`] },
+      never,
+    );
+    onTestFinished(() => client[Symbol.asyncDispose]());
+    const cancels = client.messages(never);
     const args = ["invoke", "--broker", `127.0.0.1:${broker.port}`, "--tool", "silent"];
     const ends = [
       ["SIGINT", 130],
@@ -216,9 +226,38 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     for (const [index, [signal, code]] of ends.entries()) {
       await using cli = new CliProcess(args, environment);
       await expect.poll(() => worker.requests.length, { timeout: 20_000 }).toBe(index + 1);
-      cli.child.kill(signal);
-      expect(await cli.finished).toEqual({ exitCode: code, stdout: "", stderr: "" });
+      cli.child.kill("SIGINT");
+      await cli.said("stderr", /^cancelling the call; Ctrl-C again leaves at once\n$/);
+      const { id, properties } = worker.requests[index]!;
+      const { value: cancel } = await cancels.next();
+      expect(cancel).toMatchObject({
+        topic: `${base}/cancel/${id}`,
+        userProperties: { replyTo: properties["replyTo"], clientId: properties["clientId"] },
+      });
+      // Later than a repetition of the first.
+      await vi.waitFor(() => {
+        cli.child.kill(signal);
+        expect(cli.child.exitCode).toBe(code);
+      }, patience);
+      expect(await cli.finished).toMatchObject({ exitCode: code, stdout: "" });
     }
+  });
+
+  test("ends with 130 once its cancelled call is answered", async () => {
+    const isCancelled = Promise.withResolvers<void>();
+    const { environment, broker, worker } = await setScene(async (_request, reply) => {
+      await isCancelled.promise;
+      await reply.error("CANCELLED", "The caller cancelled the call");
+    });
+    const args = ["invoke", "--broker", `127.0.0.1:${broker.port}`, "--tool", "slow"];
+    await using cli = new CliProcess(args, environment);
+    await expect.poll(() => worker.requests.length, { timeout: 20_000 }).toBe(1);
+    cli.child.kill("SIGINT");
+    await cli.said("stderr", /cancelling/);
+    isCancelled.resolve();
+    const { exitCode, stderr } = await cli.finished;
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain("CANCELLED: The caller cancelled the call\n");
   });
 });
 

@@ -29,12 +29,12 @@ async function toolsDirectory(): Promise<string> {
 
 test("lists what a worker on this host would serve, with the reason for each that it would not", async () => {
   const directory = await toolsDirectory();
-  await using cli = new CliRun(["tools", "--tools", directory]);
+  await using cli = new CliRun(["tools", "--tools", directory], { PACKAGE_POLICY: "check" });
   const { stdout, stderr, exitCode } = await cli.finished;
   expect(stderr).toBe("");
   expect(stdout.split("\n").slice(0, -1)).toEqual([
     "words    served      Counts words",
-    expect.stringMatching(/^foreign {2}not served {2}it is given by "executable"/),
+    expect.stringMatching(/^foreign {2}not served {2}it is an executable/),
     `weather  not served  ${packageReason}. Forecast`,
   ]);
   expect(exitCode).toBe(1);
@@ -56,7 +56,9 @@ test(
       reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
     );
     const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "1"];
-    await using cli = new CliRun(["tools", "--json", "--tools", directory, ...address]);
+    await using cli = new CliRun(["tools", "--json", "--tools", directory, ...address], {
+      PACKAGE_POLICY: "check",
+    });
     const { stdout, exitCode } = await cli.finished;
     const rows = stdout.split("\n").slice(0, -1);
     expect(rows.map((row): unknown => JSON.parse(row))).toEqual([

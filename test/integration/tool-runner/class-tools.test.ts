@@ -148,7 +148,7 @@ describe("a class that cannot be called is an error", () => {
     ["NoSuchClass", 'Module "class_tools" has no class "NoSuchClass"'],
     ["instance", 'Module "class_tools" has no class "instance"'],
     ["offered", 'Module "class_tools" has no class "offered"'],
-    ["Provider", 'Class "Provider" of module "class_tools" has no method "_run_async_impl"'],
+    ["Model", 'Class "Model" of module "class_tools" has no method "_run_async_impl"'],
   ])("%s is TOOL_NOT_FOUND", async ([name, error]) => {
     expect(await call(name)).toEqual({ error, error_code: "TOOL_NOT_FOUND" });
   });

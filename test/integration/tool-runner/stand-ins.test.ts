@@ -142,11 +142,11 @@ describe("a tool for the separate package runs", () => {
     expect(JSON.stringify(document)).not.toContain("is_binary");
   });
 
-  test("as a class", async () => {
+  test("as a class, which has the context as tool_context, too", async () => {
     const members = { function: null, class_name: "GetForecast" };
-    expect((await call("", { args: { city: "Oslo" }, members })).document).toMatchObject({
-      result: { forecast: "Sunny in Oslo" },
-    });
+    const run = await call("", { args: { city: "Oslo" }, members });
+    expect(run.document).toMatchObject({ result: { forecast: "Sunny in Oslo" } });
+    expect(run.statusLines).toEqual(['{"status": "looking at the sky"}']);
   });
 
   test("but its command line does not", async () => {

@@ -129,6 +129,56 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       expect(workers.runs.begun).toEqual(["late"]);
     });
 
+    test(
+      "that its caller cancels is stopped by the worker that has it and answered once, though every worker hears that",
+      { tags: "promise-B9" },
+      async () => {
+        const { place, workers } = await prepare(openPlace);
+        const started = [
+          await workers.startWorkerOn(place.brokerAt(place.port), 1),
+          await workers.startWorkerOn(place.brokerAt(place.port), 1),
+        ];
+        const more = { args: { ends_at_sigterm: true } };
+        const cancelled = { kind: "error", code: "CANCELLED" };
+        for (const name of ["first", "second"]) await workers.publish("once_only", name, more);
+        await workers.runs.haveBegun("first", "second");
+        await workers.cancel("first", "{}", { replyTo: workers.replyTopic("second") });
+        await workers.cancel("first", "{}", {});
+        await workers.cancel("first", "");
+        await workers.cancel("first", "");
+        await workers.answered("first");
+        await workers.cancel("early", '{"jsonrpc":"2.0","method":"unknown"}');
+        await workers.publish("once_only", "early", more);
+        await workers.answered("first", "early");
+        workers.runs.finish("second");
+        await workers.answered("first", "early", "second");
+        await workers.cancel("second", "");
+        for (const { worker } of started)
+          expect(await worker.drain(longMs)).toMatchObject(nothingLeft);
+        expect(Object.fromEntries(workers.answers)).toMatchObject({
+          first: [cancelled],
+          early: [cancelled],
+          second: [done],
+        });
+        expect(workers.runs.begun.toSorted()).toEqual(["first", "second"]);
+      },
+    );
+
+    test("that its caller cancels after its worker was cut off for a moment is stopped", async () => {
+      const { place, workers } = await prepare(openPlace);
+      await using way = new AsyncDisposableStack();
+      const cable = way.use(await openCable(place.port));
+      const { said } = await workers.startWorkerOn(place.brokerAt(cable.port), 1);
+      await workers.publish("once_only", "call", { args: { ends_at_sigterm: true } });
+      await workers.runs.haveBegun("call");
+      cable.cut();
+      await vi.waitFor(() => expect(said()).toContain("call.redelivered_"), patience);
+      await workers.cancel("call", "");
+      await workers.answered("call");
+      expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+      expect(workers.runs.begun).toEqual(["call"]);
+    });
+
     test("whose tool another group has, too, is reported by both groups' workers", async () => {
       const { place, workers } = await prepare(openPlace);
       const { said } = await workers.startWorkerOn(place.brokerAt(place.port), 1);

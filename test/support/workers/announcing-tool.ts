@@ -7,7 +7,8 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished, vi } from "vitest";
 
 /**
- * File name and source of the tool's module; its function is `announces`. It listens to no SIGTERM.
+ * File name and source of the tool's module; its function is `announces`. It listens to no SIGTERM
+ * unless it is told to.
  */
 export const announcingTool = {
   file: "announcing.py",
@@ -16,8 +17,9 @@ import signal
 import socket
 
 
-def announces(ctx, port, name="run", input=None, saved_bytes=0):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def announces(ctx, port, name="run", input=None, saved_bytes=0, ends_at_sigterm=False):
+    if not ends_at_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with socket.create_connection(("127.0.0.1", port)) as test:
         test.sendall(name.encode() + b"\\n")
         told = test.makefile().readline().strip()

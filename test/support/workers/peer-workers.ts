@@ -2,6 +2,7 @@
  * Workers in this process on a broker in another place, and the agent that calls them there.
  */
 import type { ToolCall } from "../../../harness/messages.ts";
+import { cancelTopic } from "../../../worker/protocol/topics.ts";
 import type { Peer } from "../../conformance/broker.ts";
 import { type AnnouncingTool, type PlaceParts, WorkerPlace, openParts } from "./worker-place.ts";
 
@@ -35,6 +36,15 @@ export class PeerWorkers extends WorkerPlace {
   ): Promise<void> {
     const { topic, request, replyTo } = this.callOf(tool, name, more);
     await this.#peer.publish(topic, Buffer.from(request).toString(), { replyTo, ...properties });
+  }
+
+  /** Cancels the call of a name, as its caller unless other properties are given. */
+  async cancel(
+    name: string,
+    payload: string,
+    properties: Readonly<Record<string, string>> = { replyTo: this.replyTopic(name) },
+  ): Promise<void> {
+    await this.#peer.publish(cancelTopic(this.namespace, name), payload, properties);
   }
 
   async #listen(): Promise<void> {

@@ -26,8 +26,12 @@ const nodeFixtureTools = fileURLToPath(new URL("../../fixtures/tools-node/", imp
 
 /** One tool of a rig's manifest, in the manifest's own words. */
 export interface RigTool {
-  readonly runtime?: "python" | "node";
+  readonly runtime?: "python" | "node" | "executable" | "go";
   readonly module?: string;
+  readonly executable?: string;
+  readonly tool_dir?: string;
+  readonly tools?: readonly string[];
+  readonly resource_limits?: Readonly<Record<string, number>>;
   readonly function?: string;
   readonly class_name?: string;
   readonly timeout_seconds?: number;
@@ -43,6 +47,9 @@ export interface RigTool {
   readonly env?: readonly string[];
   readonly package?: string;
   readonly version?: string;
+  readonly requirements?: readonly string[];
+  readonly requirements_file?: string;
+  readonly lockfile?: string;
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */
@@ -70,6 +77,8 @@ export interface RigOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** The same for the directory of Node tools. */
   readonly nodeFiles?: Readonly<Record<string, string>>;
+  /** Files of the directory of executables, which exists only with them. */
+  readonly executables?: Readonly<Record<string, string | Uint8Array>>;
   /** Permissions of the tool directories; 0755 unless given. */
   readonly toolsDirMode?: number;
   /** Whether sandboxes may wait for calls; unless given they do not, and every call starts cold. */
@@ -89,6 +98,8 @@ export interface Rig extends AsyncDisposable {
   readonly toolsDir: string;
   /** Made only for a rig with a tool of runtime node. */
   readonly nodeToolsDir: string;
+  /** Made only for a rig with executables. */
+  readonly executablesDir: string;
   readonly manifestPath: string;
   /** Log lines of the worker so far. */
   readonly logLines: readonly string[];
@@ -126,6 +137,9 @@ export function workerEnvironment(
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: toolsDir,
     SANDBOX_WORK_DIR: join(base, "work"),
+    PACKAGE_DIR: join(base, "environments"),
+    // No test asks a registry unless it says so.
+    PACKAGE_POLICY: "check",
     SANDBOX_MIN_FREE_DISK_MB: "1",
     ARTIFACT_SERVICE_TYPE: "filesystem",
     ARTIFACT_BASE_PATH: join(base, "artifacts"),
@@ -138,7 +152,7 @@ export function workerEnvironment(
 export function manifestText(tools: RigOptions["tools"]): string {
   const entries = Object.entries(tools).map(([name, tool]) => [
     name,
-    { module: "misbehaving", ...tool },
+    tool.executable === undefined ? { module: "misbehaving", ...tool } : tool,
   ]);
   // JSON is YAML.
   return JSON.stringify({ version: 1, tools: Object.fromEntries(entries) }, undefined, 2);
@@ -166,6 +180,12 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   owned.defer(() => rm(base, { recursive: true, force: true }));
   const toolsDir = join(base, "tools");
   const nodeToolsDir = join(base, "tools-node");
+  const executablesDir = join(base, "tools-executable");
+  for (const [name, content] of Object.entries(options.executables ?? {})) {
+    const path = join(executablesDir, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content, { mode: 0o755 });
+  }
   const manifestPath = join(base, "manifest.yaml");
   await makeToolsDir(fixtureTools, toolsDir, options.files, options.toolsDirMode);
   if (Object.values(options.tools).some(({ runtime }) => runtime === "node"))
@@ -176,6 +196,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const environment = {
     ...workerEnvironment(broker, base, manifestPath, toolsDir),
     TOOLS_NODE_DIR: nodeToolsDir,
+    TOOLS_EXECUTABLE_DIR: executablesDir,
     WARM_MAX_MEMORY_MB: options.isWarm === true ? "512" : "0",
     ...options.environment,
   };
@@ -202,6 +223,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     scope: { root: namespace, userId: "user-42", sessionId: "web-1" },
     toolsDir,
     nodeToolsDir,
+    executablesDir,
     manifestPath,
     logLines,
     call: (tool, args = {}, more = {}) =>

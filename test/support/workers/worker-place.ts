@@ -83,13 +83,18 @@ export class WorkerPlace {
     return responseTopic(this.namespace, agentName, ">");
   }
 
+  /** Where the answer to the call of a name goes. */
+  replyTopic(name: string): string {
+    return responseTopic(this.namespace, agentName, name);
+  }
+
   /** A call of a tool under a name, by which its run and its answer are known. */
   callOf(tool: AnnouncingTool, name: string, more: Partial<ToolCall> = {}): SentCall {
     const args = { port: this.runs.port, name, ...more.args };
     return {
       topic: invokeTopic(this.namespace, tool),
       request: encodeRequest(name, agentName, { timeoutSeconds: 60, ...more, tool, args }),
-      replyTo: responseTopic(this.namespace, agentName, name),
+      replyTo: this.replyTopic(name),
     };
   }
 

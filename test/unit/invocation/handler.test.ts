@@ -21,6 +21,7 @@ import { Answers } from "../../../worker/invocation/answers.ts";
 import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
 import { type HandlerParts, receiveDelivery } from "../../../worker/invocation/handler.ts";
 import type { CallContext } from "../../../worker/invocation/invoker.ts";
+import { Cancels } from "../../../worker/invocation/cancellation/cancels.ts";
 import { Ledger, deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";
 import { CallMarks, maxKeptAnswerBytes } from "../../../worker/invocation/claims/call-marks.ts";
@@ -86,6 +87,7 @@ interface Setting {
   readonly properties: Readonly<Record<string, string>>;
   readonly payload: Uint8Array;
   readonly claims: Claims;
+  readonly cancels: Cancels;
   /** Comes before the end of each run. */
   readonly whileRunning: () => Promise<void>;
   publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome>;
@@ -111,6 +113,7 @@ function newHandler(changes: Partial<Setting>) {
     properties: { replyTo, statusTo },
     payload: request,
     claims: guessedClaims,
+    cancels: new Cancels(systemClock, keptLog()),
     whileRunning: () => Promise.resolve(),
     publish: () => Promise.resolve("confirmed"),
     settle: () => Promise.resolve(),
@@ -142,6 +145,7 @@ function newHandler(changes: Partial<Setting>) {
     ledger: new Ledger(systemClock),
     answers: new Answers(session, log),
     claims: setting.claims,
+    cancels: setting.cancels,
     audit: auditOf((line) => {
       if (line["event"] === "call.end") audited.push(line["outcome"]);
     }),
@@ -270,6 +274,107 @@ describe("a call that the worker gives up is answered and then accepted", () => 
     const { told } = await handle({ outcome: cancelled(false, false) });
     expect(answerOf(told[0])).toMatchObject({ error: { code: "TOOL_NOT_AVAILABLE" } });
     expect(told.slice(1)).toEqual(["accepted"]);
+  });
+});
+
+describe("a call that its caller cancels", () => {
+  const outcome = {
+    kind: "cancelled",
+    reason: "caller",
+    started: true,
+    idempotent: false,
+    executionTimeMs: 1,
+  } as const;
+  const caller = { replyTo, clientId: "a", user: undefined };
+  const properties = { replyTo, clientId: "a" };
+
+  /** Cancels that one of the caller has come to already. */
+  function received(): Cancels {
+    const cancels = new Cancels(systemClock, keptLog());
+    cancels.receive("here", caller);
+    return cancels;
+  }
+
+  test("is answered once and accepted, also when it must not run twice, and so when it comes again", async () => {
+    const { deliver, told, logged, audited } = newHandler({ outcome, properties });
+    expect(await deliver()).toBe("accepted");
+    expect(answerOf(told[0])).toMatchObject({
+      id: "7",
+      error: {
+        code: "CANCELLED",
+        message: "The caller cancelled the call, and the tool was stopped",
+      },
+    });
+    expect(await deliver({ redelivered: true, deliveryCount: 2 })).toBe("accepted");
+    expect(told.slice(1)).toEqual(["accepted", "accepted"]);
+    expect(audited).toEqual(["CANCELLED", "duplicate"]);
+    expect(logged()).toContain('"event":"call.cancelled"');
+    expect(logged()).not.toContain('"event":"call.failed"');
+  });
+
+  test("names the outputs that could not be deleted, and its sandbox", async () => {
+    const remainingArtifacts = [{ filename: "a.csv", version: 3 }];
+    const { told } = await handle({ outcome: { ...outcome, remainingArtifacts } });
+    expect(answerOf(told[0])).toMatchObject({
+      error: {
+        message: expect.stringContaining('"a.csv" version 3') as unknown,
+        data: { remaining_artifacts: remainingArtifacts },
+      },
+    });
+  });
+
+  test("tells its run of it, and the run decides", async () => {
+    const cancels = new Cancels(systemClock, keptLog());
+    const whileRunning = async () => cancels.receive("here", caller);
+    const { runs, told } = await handle({ cancels, properties, whileRunning });
+    expect(runs[0]?.cancelSignal?.aborted).toBe(true);
+    expect(answerOf(told[0])).toHaveProperty("result");
+  });
+
+  test("before it comes does not run, and is not requeued where its tool is not served", async () => {
+    const entry = tool("echo");
+    const unavailable = new Map([["echo", { reason: "", publicReason: "", entry }]]);
+    for (const changes of [{}, { unavailable }]) {
+      const cancels = received();
+      const { runs, told, audited } = await handle({ cancels, properties, ...changes });
+      expect(runs).toEqual([]);
+      expect(answerOf(told[0])).toMatchObject({
+        id: "7",
+        error: {
+          code: "CANCELLED",
+          message: "The caller cancelled the call before the tool started",
+        },
+      });
+      expect(told.slice(1)).toEqual(["accepted"]);
+      expect(audited).toEqual(["CANCELLED"]);
+    }
+  });
+
+  test("before it comes again does not deny that it may have run", async () => {
+    const again = { redelivered: true, deliveryCount: 2 };
+    const { told, runs } = await handle({ cancels: received(), properties }, again);
+    expect(runs).toEqual([]);
+    expect(answerOf(told[0])).toMatchObject({
+      error: { message: expect.stringContaining("An earlier delivery of the call may") as unknown },
+    });
+  });
+
+  test("after its answer gets nothing more, and keeps its answer when it comes again", async () => {
+    const cancels = new Cancels(systemClock, keptLog());
+    const publish = (): Promise<PublishOutcome> => Promise.resolve("unroutable");
+    const { deliver, told } = newHandler({ cancels, properties, publish });
+    await deliver();
+    cancels.receive("here", caller);
+    expect(told.slice(1)).toEqual(["accepted"]);
+    await deliver({ redelivered: true, deliveryCount: 2 });
+    expect(told).toEqual([told[0], "accepted", told[0], "accepted"]);
+    expect(answerOf(told[0])).toHaveProperty("result");
+  });
+
+  test("of another caller runs", async () => {
+    const { runs } = await handle({ cancels: received(), properties: { replyTo: "other/here" } });
+    expect(runs).toHaveLength(1);
+    expect(runs[0]?.cancelSignal?.aborted).toBe(false);
   });
 });
 

@@ -285,3 +285,57 @@ describe("a call that is given up", () => {
     });
   });
 });
+
+describe("a call that its caller cancels", () => {
+  const cancelled = { kind: "cancelled", reason: "caller", started: false };
+  const newCancel = () => {
+    const { context, giveUp } = newCall();
+    const cancel = new AbortController();
+    const abort = (): void => cancel.abort(new Error("cancelled"));
+    return { context: { ...context, cancelSignal: cancel.signal }, giveUp, abort };
+  };
+
+  test("while it waits for a slot leaves the line", async () => {
+    const slots = new Semaphore({ capacity: 1, maxWaiting: 1 });
+    using _taken = await slots.acquire(new AbortController().signal);
+    const { context, abort } = newCancel();
+    const outcome = newInvoker({ slotsOf: () => slots }).invoke(invocation, context);
+    await vi.waitFor(() => expect(slots.waiting).toBe(1), patience);
+    abort();
+    expect(await outcome).toMatchObject(cancelled);
+    expect(slots.waiting).toBe(0);
+  });
+
+  test("stays cancelled by it, whatever breaks because of that or of a shutdown after it", async () => {
+    const { context, abort, giveUp } = newCancel();
+    const scopeOf = (): never => {
+      abort();
+      giveUp.all();
+      giveUp.waiting();
+      throw new Error("the connection was closed");
+    };
+    expect(await newInvoker({ scopeOf }).invoke(invocation, context)).toMatchObject(cancelled);
+  });
+
+  test("names the outputs that remain", async () => {
+    const { context, abort } = newCancel();
+    const remainingArtifacts = [{ filename: "a", version: 1 }];
+    const scopeOf = (): never => {
+      abort();
+      const { reason: cause } = context.cancelSignal;
+      throw new InvocationError("ARTIFACT_ERROR", "stopped", { cause, remainingArtifacts });
+    };
+    const outcome = await newInvoker({ scopeOf }).invoke(invocation, context);
+    expect(outcome).toMatchObject({ ...cancelled, remainingArtifacts });
+  });
+
+  test("is answered with what was wrong with it before", async () => {
+    const { context, abort } = newCancel();
+    const scopeOf = (): never => {
+      abort();
+      throw new InvocationError("ARTIFACT_ERROR", "there is no such artifact");
+    };
+    const outcome = await newInvoker({ scopeOf }).invoke(invocation, context);
+    expect(outcome).toMatchObject({ kind: "error", error: { code: "ARTIFACT_ERROR" } });
+  });
+});

@@ -97,6 +97,30 @@ describe("a run", () => {
     expect(command.stops).toEqual([0]);
   });
 
+  test("that its caller cancels gets its grace, and ends with its report", async () => {
+    const command = new Command();
+    const cancel = new AbortController();
+    const run = runToExit(command, 60_000, never, cancel.signal);
+    cancel.abort(new Error("cancelled"));
+    expect(await run).toEqual({ cause: "cancelled", report: killed });
+    expect(command.stops).toEqual([stopGraceMs]);
+  });
+
+  test("that its caller cancelled is killed at once when the worker shuts down", async () => {
+    const command = new Command();
+    const shutdown = new AbortController();
+    command.stop = (graceMs) => {
+      command.stops.push(graceMs);
+      if (graceMs > 0) shutdown.abort(new Error("the worker is shut down"));
+      else command.finish(killed);
+      return command.exited;
+    };
+    const cancel = AbortSignal.abort(new Error("cancelled"));
+    const run = runToExit(command, 60_000, shutdown.signal, cancel);
+    expect(await run).toEqual({ cause: "cancelled", report: killed });
+    expect(command.stops).toEqual([stopGraceMs, 0]);
+  });
+
   test("that was given up before it began is killed all the same", async () => {
     const command = new Command();
     const reason = new Error("too late");

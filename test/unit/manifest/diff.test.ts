@@ -4,7 +4,7 @@
 import { fc, test as propertyTest } from "@fast-check/vitest";
 import { describe, expect, test } from "vitest";
 import { diffManifests } from "../../../worker/manifest/diff.ts";
-import { manifest, tool } from "./fixtures.ts";
+import { manifest, packages, tool } from "./fixtures.ts";
 
 describe("the difference between two manifests", () => {
   test("names what was added, removed and changed, sorted", () => {
@@ -24,9 +24,9 @@ describe("the difference between two manifests", () => {
   });
 
   test("is none when the same tools are served in the same way", () => {
-    const before = manifest(tool("a"), tool("b", { package: { name: "p", version: undefined } }));
+    const before = manifest(tool("a"), tool("b", { packages: packages("p") }));
     const after = {
-      ...manifest(tool("b", { package: { name: "p", version: undefined } }), tool("a")),
+      ...manifest(tool("b", { packages: packages("p") }), tool("a")),
       revision: "other",
     };
     expect(diffManifests(before, after)).toBeUndefined();

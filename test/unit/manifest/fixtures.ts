@@ -1,14 +1,18 @@
 /**
  * Manifests for tests.
  */
-import type { Manifest, ToolEntry } from "../../../worker/manifest/manifest.ts";
-import { type ParsedManifest, parseManifest } from "../../../worker/manifest/parse.ts";
+import type { Manifest, PackageSet, ToolEntry } from "../../../worker/manifest/manifest.ts";
+import {
+  type ParsedManifest,
+  type ParseOptions,
+  parseManifest,
+} from "../../../worker/manifest/parse.ts";
 
 export const profileNames = ["restrictive", "standard", "permissive"];
 
 /** Parses a text under the name `m.yaml`. */
-export function parse(text: string): ParsedManifest {
-  return parseManifest(Buffer.from(text), { path: "m.yaml", profileNames });
+export function parse(text: string, options: Partial<ParseOptions> = {}): ParsedManifest {
+  return parseManifest(Buffer.from(text), { path: "m.yaml", profileNames, ...options });
 }
 
 /** A manifest text with one small tool per name. */
@@ -24,7 +28,7 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     runtime: "python",
     module: "tools",
     callable: { kind: "function", name: "run" },
-    package: undefined,
+    packages: undefined,
     interpreter: undefined,
     description: undefined,
     timeoutSeconds: undefined,
@@ -50,4 +54,9 @@ export function manifest(...tools: readonly ToolEntry[]): Manifest {
     tools: new Map(tools.map((entry) => [entry.name, entry])),
     unavailable: new Map(),
   };
+}
+
+/** The packages of a tool that requires these, in normal form. */
+export function packages(...requirements: readonly string[]): PackageSet {
+  return { requirements, requirementsFile: undefined, lockfile: undefined, runsScripts: false };
 }

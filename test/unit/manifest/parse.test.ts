@@ -18,7 +18,7 @@ import { maxTools } from "../../../worker/manifest/schema.ts";
 import { defaultWarm, maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import { invokeTopic, maxNamespaceBytes, maxTopicBytes } from "../../../worker/protocol/topics.ts";
 import { formatProblem, maxProblems } from "../../../worker/support/file-problems.ts";
-import { parse, profileNames, textOf, tool } from "./fixtures.ts";
+import { packages, parse, profileNames, textOf, tool } from "./fixtures.ts";
 
 /** Section 6 of the design document. */
 const designManifest = `version: 1
@@ -90,7 +90,7 @@ describe("a good manifest", () => {
           module: "sam_tool_data_processor",
           callable: { kind: "function", name: "process_data" },
           description: "Process data files",
-          package: { name: "sam-tool-data-processor", version: ">=1.0,<2.0" },
+          packages: packages("sam-tool-data-processor>=1.0,<2.0"),
           timeoutSeconds: 600,
           profile: "permissive",
         }),
@@ -177,10 +177,7 @@ tools:
   test("hands a version constraint on as one word", () => {
     const text = `version: 1
 tools: {a: {module: m, function: f, package: p, version: " >= 1.0 ,\\t< 2 "}}`;
-    expect(parse(text).manifest.tools.get("a")?.package).toEqual({
-      name: "p",
-      version: ">=1.0,<2",
-    });
+    expect(parse(text).manifest.tools.get("a")?.packages).toEqual(packages("p>=1.0,<2"));
   });
 
   test("names each environment variable once", () => {
@@ -226,16 +223,101 @@ tools:
   ours: {module: tools, function: run, class_name: null, executable: null}
 `;
 
-  test("is unavailable and leaves the others in service", () => {
-    const { tools, unavailable } = parse(text).manifest;
-    expect([...tools.keys()]).toEqual(["ours"]);
-    const reason = 'it is given by "executable"; this worker runs functions and classes of modules';
+  test("is left to others by a worker without executables, whatever its fields are", () => {
+    const { manifest } = parse(text.replace("/t}", "../t, tools: 7}"), { runsExecutables: false });
+    expect([...manifest.tools.keys()]).toEqual(["ours"]);
+    const reason = "it is an executable, and this worker has no directory of executables";
     const foreign = { reason, publicReason: reason, entry: undefined };
-    expect([...unavailable]).toEqual([
+    expect([...manifest.unavailable]).toEqual([
       ["by_file", foreign],
       ["by_null", foreign],
     ]);
-    expect([...answeredTools(parse(text).manifest).keys()]).toEqual(["ours"]);
+    expect([...answeredTools(manifest).keys()]).toEqual(["ours"]);
+  });
+
+  test("is an executable of a worker that runs them, and may have limits by other names", () => {
+    const limits =
+      "{max_open_files: 64, max_processes: 1, max_file_size_mb: 2, max_stack_size_mb: 8}";
+    const { tools } = parse(
+      `${text}  limited: {executable: x, resource_limits: ${limits}, limits: {open_files: 32}}\n`,
+    ).manifest;
+    const executable = (name: string, module: string, more = {}) =>
+      tool(name, {
+        runtime: "executable",
+        module,
+        callable: { kind: "program", name },
+        ...more,
+      });
+    expect(tools.get("by_file")).toEqual(executable("by_file", "bin/tool", { toolDir: "/t" }));
+    expect(tools.get("by_null")).toEqual(executable("by_null", "bin/tool"));
+    expect(tools.get("limited")).toEqual(
+      executable("limited", "x", {
+        limits: { openFiles: 32, processes: 4, fileSizeBytes: 2 * 1024 * 1024 },
+      }),
+    );
+  });
+});
+
+describe("an entry that provides several tools", () => {
+  test("is each tool that it names, and none by its own name", () => {
+    const { tools } = parse(`version: 1
+tools:
+  kit: {runtime: executable, executable: kit, tools: [a, b]}
+  weather: {module: weather, class_name: Weather, tools: [forecast]}
+`).manifest;
+    expect([...tools.keys()]).toEqual(["a", "b", "forecast"]);
+    expect(tools.get("b")?.callable).toEqual({ kind: "program", name: "b" });
+    expect(tools.get("forecast")?.callable).toEqual({
+      kind: "provider",
+      name: "Weather",
+      provides: "forecast",
+    });
+  });
+
+  test.each([
+    [
+      "a name that is taken",
+      "x: {runtime: go, executable: x, tools: [y]}\n  y: {module: m, function: f}",
+    ],
+    ["no name", "x: {runtime: go, executable: x, tools: []}"],
+    ["a name that no topic has", "x: {runtime: go, executable: x, tools: [a/b]}"],
+    ["a function", "x: {module: m, function: f, tools: [a]}"],
+    ["a Node module", "x: {runtime: node, module: m.js, function: f, tools: [a]}"],
+  ])("does not have %s", (_, entries) => {
+    expect(() => parse(`version: 1\ntools:\n  ${entries}\n`)).toThrow(/tool "[xy]"/);
+  });
+});
+
+describe("a program's path", () => {
+  const parsed = (fields: string) =>
+    parse(`version: 1\ntools:\n  x: {runtime: executable, ${fields}}\n`).manifest.tools.get("x");
+
+  test.each(["a", "bin/a.sh", "./a".slice(2), "..a", "a.b/c-d", "@scope/x"])(
+    "may be %s",
+    (path) => {
+      expect(parsed(`executable: "${path}"`)?.module).toBe(path);
+    },
+  );
+
+  test.each([
+    "",
+    "/a",
+    "..",
+    "../a",
+    "a/../b",
+    "a/..",
+    "./a",
+    "a//b",
+    "a/",
+    "-rf",
+    "a/-x",
+    "a\\nb",
+  ])("is not %j", (path) => {
+    expect(() => parsed(`executable: "${path}"`)).toThrow(/executable: expected the path/);
+  });
+
+  test.each(["../x", "a/..", "/", "a//b"])("is not below the directory %j", (directory) => {
+    expect(() => parsed(`executable: a, tool_dir: "${directory}"`)).toThrow(/tool_dir: expected/);
   });
 });
 
@@ -253,7 +335,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, package, version, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
@@ -419,9 +501,8 @@ describe("a Node tool", () => {
 
   test.each([
     ["class_name: C", "class_name"],
-    ["package: left-pad", "package"],
-    ['version: ">=1"', "version"],
     ['python: "3.12"', "python"],
+    ["requirements_file: a.txt", "requirements_file"],
   ])("has no %s", (field, name) => {
     expect(parsed(`module: a.ts, function: f, ${field}`)).toThrow(
       `${name}: allowed only with runtime python`,
@@ -498,7 +579,10 @@ describe("a wrong field is refused with what is accepted and what was found:", (
   }
 
   test.for<[string, string]>([
-    ["runtime: go", '6:14: tool "x": runtime: expected one of python, node, found "go"'],
+    [
+      "runtime: go",
+      '6:14: tool "x": runtime: expected one of python, node, executable, found "go"',
+    ],
     ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
     [
       "queue: a/b",

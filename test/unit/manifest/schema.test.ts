@@ -27,13 +27,17 @@ describe("the JSON Schema of the manifest", () => {
               {
                 required: ["module"],
                 properties: fieldsOf(
-                  ...["runtime", "module", "function", "class_name", "package", "version"],
+                  ...["runtime", "module", "function", "class_name", "tools", "package", "version"],
                   ...common,
                 ),
               },
               {
                 required: ["runtime", "module", "function"],
                 properties: fieldsOf("runtime", "module", "function", ...common),
+              },
+              {
+                required: ["executable"],
+                properties: fieldsOf("runtime", "executable", "tool_dir", "tools", ...common),
               },
             ],
           },
@@ -53,7 +57,7 @@ describe("the JSON Schema of the manifest", () => {
     const tools = (
       schema as { properties: { tools: { additionalProperties: { anyOf: object[] } } } }
     ).properties.tools.additionalProperties.anyOf;
-    expect(tools).toHaveLength(2);
+    expect(tools).toHaveLength(3);
     for (const tool of tools) {
       expect(tool).not.toHaveProperty("additionalProperties");
       expect(tool).toHaveProperty("properties.limits.anyOf[0].additionalProperties", false);

@@ -6,7 +6,7 @@ import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { entryKey, profileKey } from "../../../worker/pool/keys.ts";
-import { tool } from "../manifest/fixtures.ts";
+import { packages, tool } from "../manifest/fixtures.ts";
 
 describe("a sandbox that waits for calls of a tool", () => {
   test("may take them when the same entry was read again", () => {
@@ -35,7 +35,7 @@ describe("a sandbox that waits for calls of a tool", () => {
     { module: "other" },
     { callable: { kind: "function", name: "other" } },
     { callable: { kind: "class", name: "run" } },
-    { package: { name: "numpy", version: undefined } },
+    { packages: packages("numpy") },
     { isolate: true },
     { mounts: [{ source: "/a", target: "/b" }] },
     { devices: ["/dev/kvm"] },

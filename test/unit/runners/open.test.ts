@@ -12,6 +12,8 @@ import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import { tool } from "../manifest/fixtures.ts";
 
+type ModuleRuntime = Exclude<Runtime, "executable">;
+
 const never = new AbortController().signal;
 const nowhere = "/no/such/tools";
 
@@ -23,10 +25,17 @@ describe("the languages of a worker", () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
+  /** No executables anywhere. */
+  const executable: Language = {
+    toolsDir: nowhere,
+    variable: "TOOLS_EXECUTABLE_DIR",
+    open: () => Promise.reject(new Error("there is no such directory")),
+  };
+
   /** Languages with these directories, and what happens to their runners. */
-  function languages(toolsDirs: Readonly<Record<Runtime, string>>) {
+  function languages(toolsDirs: Readonly<Record<ModuleRuntime, string>>) {
     const events: string[] = [];
-    const language = (runtime: Runtime, failure?: Error): Language => ({
+    const language = (runtime: ModuleRuntime, failure?: Error): Language => ({
       toolsDir: toolsDirs[runtime],
       variable: `TOOLS_${runtime.toUpperCase()}_DIR`,
       open: async () => {
@@ -55,6 +64,7 @@ describe("the languages of a worker", () => {
       await using runners = await openRunners({
         python: language("python"),
         node: language("node"),
+        executable,
       });
       expect([...runners.byRuntime.keys()]).toEqual(["python", "node"]);
       expect(await runners.refuse(toolOf("node"), never)).toEqual(
@@ -72,6 +82,7 @@ describe("the languages of a worker", () => {
       await using runners = await openRunners({
         python: language("python"),
         node: language("node"),
+        executable,
       });
       expect(events).toHaveLength(1);
       expect(events).not.toContain(`open ${missing}`);
@@ -84,10 +95,14 @@ describe("the languages of a worker", () => {
 
   test("are an error where there is no directory at all", async () => {
     const { language } = languages({ python: nowhere, node: "/etc/hostname" });
-    const opening = openRunners({ python: language("python"), node: language("node") });
+    const opening = openRunners({
+      python: language("python"),
+      node: language("node"),
+      executable,
+    });
     await expect(opening).rejects.toMatchObject({
       name: "SandboxError",
-      message: `${nowhere} is not a directory, and neither is /etc/hostname (TOOLS_NODE_DIR)`,
+      message: `${nowhere} is not a directory, and neither is /etc/hostname (TOOLS_NODE_DIR) or ${nowhere} (TOOLS_EXECUTABLE_DIR)`,
       setting: "toolsPythonDir",
     });
   });
@@ -95,7 +110,11 @@ describe("the languages of a worker", () => {
   test("are all closed again where one cannot be opened", async () => {
     const { events, language } = languages({ python: directory, node: directory });
     const failure = new SandboxError("no interpreter");
-    const opening = openRunners({ python: language("python"), node: language("node", failure) });
+    const opening = openRunners({
+      python: language("python"),
+      node: language("node", failure),
+      executable,
+    });
     await expect(opening).rejects.toBe(failure);
     expect(events).toEqual(["open python", "open node", "close python"]);
   });

@@ -259,58 +259,8 @@ describe("an interpreter outside /usr", () => {
     });
     afterAll(() => runner[Symbol.asyncDispose]());
 
-    async function refusal(name: string, version?: string): Promise<string | undefined> {
-      const refused = await runner.refuse(tool({ package: { name, version } }), never);
-      expect(refused?.publicReason).toBe(refused?.reason);
-      return refused?.reason;
-    }
-
-    test("that declares no package", async () => {
+    test("of any module", async () => {
       expect(await runner.refuse(tool(), never)).toBeUndefined();
-    });
-
-    test.each([
-      ["only_here", undefined],
-      ["only-here", ">=1.0,<2.0"],
-      ["Only.Here", "==1.4"],
-      ["dotted.name", "~=2.0"],
-      ["early_bird", ">=2.0"],
-      ["bare_module", undefined],
-      ["bare-module", ">=1.0"],
-      ["json", undefined],
-    ])("whose package is there: %s %s", async (name, version) => {
-      expect(await refusal(name, version)).toBeUndefined();
-    });
-
-    test.each([
-      [
-        "only_here",
-        ">=2.0",
-        'package "only_here" is installed in version 1.4, the manifest wants >=2.0',
-      ],
-      [
-        "only_here",
-        "<1.4",
-        'package "only_here" is installed in version 1.4, the manifest wants <1.4',
-      ],
-      [
-        "early_bird",
-        ">=3.0",
-        'package "early_bird" is installed in version 3.0rc1, the manifest wants >=3.0',
-      ],
-      ["missing", undefined, 'package "missing" is not installed'],
-      ["missing-too", ">=1", 'package "missing-too" is not installed'],
-      ["not.there", undefined, 'package "not.there" is not installed'],
-      ["json.missing", undefined, 'package "json.missing" is not installed'],
-    ])("only with its package: %s %s is told", async (name, version, expected) => {
-      expect(await refusal(name, version)).toBe(expected);
-    });
-
-    test("without importing anything of its packages", async () => {
-      expect(await refusal("loud_package")).toBeUndefined();
-      expect(await refusal("loud_package.inner")).toBe(
-        'package "loud_package.inner" is not installed',
-      );
     });
 
     test("unless its module is named as its file is", async () => {
@@ -326,14 +276,6 @@ describe("an interpreter outside /usr", () => {
       );
       expect(await runner.refuse(tool({ module: "package.py" }), never)).toBeUndefined();
       expect(await runner.refuse(tool({ module: "missing.py" }), never)).toBeUndefined();
-    });
-
-    test("or is no longer asked about it", async () => {
-      const asking = runner.refuse(
-        tool({ package: { name: "json", version: undefined } }),
-        AbortSignal.abort(),
-      );
-      await expect(asking).rejects.toThrow("abort");
     });
   });
 });

@@ -62,6 +62,24 @@ describe("the arguments of a tool runner", () => {
     });
   });
 
+  test.each([
+    [
+      { kind: "class", name: "Tool" },
+      { module: "m", class_name: "Tool" },
+    ],
+    [
+      { kind: "provider", name: "Tools", provides: "one" },
+      { module: "m", class_name: "Tools", tool_name: "one" },
+    ],
+    [{ kind: "program", name: "one" }, { tool_name: "one" }],
+  ] as const)("say which part of it: %j", (callable, expected) => {
+    const entry = anyTool("any", { module: "m", callable });
+    const args = runnerArgs(entry, invocation, new Map(), paths, { maxResultBytes: 1 });
+    const { module, function: name, class_name, tool_name } = args;
+    const said = { module, function: name, class_name, tool_name };
+    expect(JSON.parse(JSON.stringify(said))).toEqual(expected);
+  });
+
   test("keep parameters named like members of every object", () => {
     const artifacts = new Map([["__proto__", staged("/sandbox/work/input/p")]]);
     const text = JSON.stringify(

@@ -62,11 +62,11 @@ class DynamicTool:
 
 
 class DynamicToolProvider:
-    """A class that offers several tools to an agent that loads it itself.
+    """A class that provides several tools: functions that are registered with it, by their names,
+    and those that `create_tools` makes, by their `tool_name`.
 
-    The worker makes an instance for a function that is registered with the class and takes `self`.
-    An entry of the manifest names one such function; tools that `create_tools` makes cannot be
-    named.
+    An entry of the manifest names the class and, in `tools`, the tools. For each call the worker
+    makes an instance without arguments, whose `_tool_config` is the configuration.
     """
 
     config_model: "type | None" = None
@@ -88,5 +88,5 @@ class DynamicToolProvider:
         return None
 
     def create_tools(self, tool_config: "Any" = None) -> "list[Any]":
-        """For an agent that loads the provider itself. The worker never calls it."""
+        """More tools, made for the configuration."""
         return []

@@ -9,6 +9,7 @@ from . import ToolContext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Literal, overload
 
 
@@ -176,6 +177,15 @@ class ToolContextFacade:
     def time_left(self) -> "float | None":
         """As in ToolContext."""
         return self._context.time_left()
+
+    @property
+    def cancelled(self) -> bool:
+        """As in ToolContext."""
+        return self._context.cancelled
+
+    def on_cancel(self, callback: "Callable[[], object]") -> None:
+        """As in ToolContext."""
+        self._context.on_cancel(callback)
 
     def send_signal(self, signal_data: object, skip_buffer_flush: bool = False) -> bool:
         """False: this runtime carries no signals."""

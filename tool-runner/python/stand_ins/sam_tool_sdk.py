@@ -10,7 +10,8 @@ from secure_tool_runtime.artifacts import (
     get_artifact_info,
     is_artifact_type,
 )
-from secure_tool_runtime.class_tools import DynamicTool, DynamicToolProvider
+from secure_tool_runtime import class_tools
+from secure_tool_runtime.class_tools import DynamicToolProvider
 from secure_tool_runtime.facade import IPCError, SandboxToolContextFacade, ToolContextFacade
 from secure_tool_runtime.results import DataDisposition
 from secure_tool_runtime.sdk_results import DataObject, ToolResult
@@ -40,6 +41,10 @@ __all__ = [
     "with_dynamic_schema",
     "with_volume_params",
 ]
+
+
+class DynamicTool(class_tools.DynamicTool):
+    """A class tool, whose `tool_context` is the context, too."""
 
 
 class _Described:

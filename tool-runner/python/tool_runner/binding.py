@@ -13,7 +13,7 @@ _CONTEXT_NAMES = ("ctx", "context", "tool_context")
 _CONTEXT_MEMBERS = frozenset(
     "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
     "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "
-    "load_artifact_text partial_result raw_tool_context report_progress save_artifact save_artifact_text "
+    "load_artifact_text on_cancel partial_result raw_tool_context report_progress save_artifact save_artifact_text "
     "send_signal send_status session_id task_id time_left traceparent user_id user_profile "
     "volume_mounts".split()
 )
@@ -46,7 +46,7 @@ def bind(function: object, call: Call, context: object) -> tuple:
     injected = {parameter.name: _context_for(kind, context) for parameter, kind in wanting_context}
     tool_config = call.tool_config
     if parameters and parameters[0].name == _PROVIDER_NAME:
-        from .class_tools import provider_of
+        from .providers import provider_of
 
         tool_config, provider = provider_of(function, call)
         if provider is not None:
@@ -83,7 +83,7 @@ def hidden_parameters(function: object, signature: Signature, module: object) ->
     names = {each.name for each, _ in wanting} | {_CONFIG_NAME}
     names.update(each.name for each in parameters if _kind_of(each, signature) is not None)
     if parameters and parameters[0].name == _PROVIDER_NAME:
-        from .class_tools import provider_class
+        from .providers import provider_class
 
         if provider_class(function, module) is not None:
             names.add(_PROVIDER_NAME)

@@ -1,4 +1,4 @@
-"""Tools that are classes, and functions that are registered with a class that provides tools."""
+"""Tools that are classes."""
 
 import sys
 
@@ -7,7 +7,8 @@ from .errors import Failure, describe
 from .protocol import Call
 
 _METHOD = "_run_async_impl"
-_REGISTERED = "_decorated_tools"
+# Its programs hand the context over as `tool_context`, too; agents have a context of another kind.
+_SDK = "sam_tool_sdk"
 
 
 def bind_class(tool: type, call: Call, context: object) -> tuple:
@@ -15,25 +16,35 @@ def bind_class(tool: type, call: Call, context: object) -> tuple:
     what the class raises.
     """
     require_method(tool, call)
-    instance = tool(tool_config=validated(tool, call.tool_config))
+    return bind_instance(tool(tool_config=validated(tool, call.tool_config)), call, context)
+
+
+def bind_instance(instance: object, call: Call, context: object) -> tuple:
+    """The same for an instance of a class tool."""
     args = dict(call.args)
-    make = getattr(sys.modules.get(tool.__module__), "Artifact", None)
+    make = getattr(sys.modules.get(type(instance).__module__), "Artifact", None)
     for name, (is_list, is_optional) in artifact_kinds(instance).items():
         if is_list:
             args.setdefault(name, [])
         args.update(artifacts_for(name, is_list, is_optional, make, call))
     context_name = getattr(instance, "ctx_facade_param_name", None)
-    if context_name:
+    is_sdk = any(each.__module__.partition(".")[0] == _SDK for each in type(instance).__mro__)
+    facade = None
+    if context_name or is_sdk:
         from secure_tool_runtime.facade import SandboxToolContextFacade
 
-        args[context_name] = SandboxToolContextFacade(context)
-    return getattr(instance, _METHOD), (), {"args": args, "tool_context": None}
+        facade = SandboxToolContextFacade(context)
+    if context_name:
+        args[context_name] = facade
+    return getattr(instance, _METHOD), (), {"args": args, "tool_context": facade if is_sdk else None}
 
 
 def require_method(tool: type, call: Call) -> None:
     """Raises Failure for a class that is no tool."""
     if not callable(getattr(tool, _METHOD, None)):
         text = f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"'
+        if callable(getattr(tool, "create_tools", None)):
+            text = f'Class "{call.class_name}" provides several tools; name them by "tools" in the manifest'
         raise Failure("TOOL_NOT_FOUND", text)
 
 
@@ -42,34 +53,6 @@ def artifact_kinds(instance: object) -> dict:
     infos = getattr(instance, "artifact_params", None) or {}
     members = ("is_list", "is_optional")
     return {name: tuple(bool(getattr(info, each, False)) for each in members) for name, info in infos.items()}
-
-
-def provider_of(function: object, call: Call) -> tuple:
-    """The configuration for a function, and an instance of the class that it is registered with,
-    or None. Raises Failure for the configuration, and what the class raises.
-    """
-    provider = provider_class(function, sys.modules[call.module])
-    if provider is None:
-        return call.tool_config, None
-    tool_config = validated(provider, call.tool_config)
-    instance = provider()
-    instance._tool_config = tool_config
-    return tool_config, instance
-
-
-def provider_class(function: object, module: object) -> "type | None":
-    """The class that has registered the function; the module's own goes before an imported one."""
-    layers = [function]
-    while hasattr(layers[-1], "__wrapped__"):
-        layers.append(layers[-1].__wrapped__)
-
-    def is_registered(each: type) -> bool:
-        return any(one is layer for one in getattr(each, _REGISTERED, ()) for layer in layers)
-
-    found = [each for each in vars(module).values() if isinstance(each, type) and is_registered(each)]
-    # A subclass shares the list of its base. The class that registered it has its own list.
-    found.sort(key=lambda each: (each.__module__ != module.__name__, _REGISTERED not in vars(each)))
-    return found[0] if found else None
 
 
 def validated(tool: type, tool_config: dict) -> object:

@@ -102,3 +102,4 @@ def _load_what_calls_need(module: str) -> None:
     codes = [getattr(each, "__code__", None) for each in members]
     if any(getattr(code, "co_flags", 0) & _CO_ASYNC for code in codes):
         import asyncio  # noqa: F401
+        from secure_tool_runtime import cancellation  # noqa: F401

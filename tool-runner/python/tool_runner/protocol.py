@@ -13,6 +13,7 @@ _DEFAULTS = {
     "module": "",
     "function": "",
     "class_name": "",
+    "tool_name": "",
     "args": {},
     "tool_config": {},
     "artifact_paths": {},

@@ -129,6 +129,7 @@ def _context_of(call: Call) -> ToolContext:
         task_id=call.task_id,
         deadline=call.deadline_ms / 1000 if call.deadline_ms else None,
         traceparent=call.traceparent or None,
+        runner_pid=os.getpid(),
     )
 
 
@@ -142,13 +143,23 @@ def _run_tool(call: Call, context: ToolContext) -> object:
             from .describe.tools import description_of
 
             return description_of(tool, call)
-        if call.class_name:
+        if call.class_name and call.tool_name:
+            from .class_tools import bind_instance
+            from .providers import provided_by
+
+            function, instance = provided_by(tool, call)
+            if function is None:
+                tool, positional, keywords = bind_instance(instance, call, context)
+            else:
+                call.function = call.tool_name
+                tool, (positional, keywords) = function, bind(function, call, context)
+        elif call.class_name:
             from .class_tools import bind_class
 
             tool, positional, keywords = bind_class(tool, call, context)
         else:
             positional, keywords = bind(tool, call, context)
-        return _awaited(tool(*positional, **keywords))
+        return _awaited(tool(*positional, **keywords), context)
     except Failure:
         raise
     except BaseException as error:
@@ -172,12 +183,21 @@ def _load(call: Call) -> object:
     return tool
 
 
-def _awaited(returned: object) -> object:
+def _awaited(returned: object, context: ToolContext) -> object:
     if not hasattr(type(returned), "__await__"):
         return returned
     import asyncio
 
     async def finish() -> object:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def cancel() -> None:
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:
+                pass  # The tool has ended, and the loop with it.
+
+        context.on_cancel(cancel)
         return await returned
 
     return asyncio.run(finish())

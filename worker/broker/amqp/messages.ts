@@ -20,23 +20,32 @@ export function toProperties(headers: Headers | undefined): Record<string, strin
   );
 }
 
-/** What a call says of its answer. `reply_to` counts where there is no header `replyTo`. */
-export function answerProperties({ headers, replyTo, correlationId }: AnswerFields): {
+/**
+ * What a message says of its answer and its sender. `reply_to` counts where there is no header
+ * `replyTo`. RabbitMQ refuses a message whose `user_id` is not its sender's.
+ */
+export function answerProperties({ headers, replyTo, correlationId, userId }: AnswerFields): {
   readonly properties: Record<string, string>;
   readonly correlationId?: string;
+  readonly sender?: string;
 } {
   const properties = toProperties(headers);
   // The broker checks names of queues in the field only.
   for (const name of ["replyTo", "statusTo", "a2aStatusTopic"])
     if (isQueueAddress(properties[name])) delete properties[name];
   if (replyTo) properties["replyTo"] ??= queueAddress(replyTo);
-  return { properties, ...(correlationId && { correlationId }) };
+  return {
+    properties,
+    ...(correlationId && { correlationId }),
+    ...(userId && { sender: userId }),
+  };
 }
 
 export interface AnswerFields {
   readonly headers?: Headers;
   readonly replyTo?: string;
   readonly correlationId?: string;
+  readonly userId?: string;
 }
 
 /** Deliveries of a message, this one included. Only quorum queues count. */

@@ -4,9 +4,9 @@
 import type { ConsumeMessage } from "amqplib";
 import { BrokerError, type BrokerSubscription, type HeardMessage } from "../broker.ts";
 import { connectionLost } from "../connection-end.ts";
-import { SubscriptionBuffer } from "../subscription-buffer.ts";
+import { SubscriptionBuffer, maxWaitingMessages } from "../subscription-buffer.ts";
 import type { AmqpConnection } from "./connection.ts";
-import { toProperties } from "./messages.ts";
+import { type AnswerFields, answerProperties } from "./messages.ts";
 import { bindingKey, topicOf } from "./routing-keys.ts";
 
 export async function subscribe(
@@ -28,7 +28,7 @@ export async function subscribe(
   };
   const listen = async (): Promise<void> => {
     const options = { exclusive: true, autoDelete: true, durable: false };
-    const { queue } = await channel.assertQueue("", options);
+    const { queue } = await channel.assertQueue("", { ...options, maxLength: maxWaitingMessages });
     // RabbitMQ 4.3 refuses messages, for all their queues, while one of these goes with its
     // channel.
     connection.beforeRelease(channel, () => channel.deleteQueue(queue));
@@ -43,7 +43,7 @@ export async function subscribe(
 
 function toHeard({ fields, content, properties }: ConsumeMessage): HeardMessage {
   const topic = topicOf(fields.routingKey);
-  return { topic, payload: content, properties: toProperties(properties.headers) };
+  return { topic, payload: content, ...answerProperties(properties as AnswerFields) };
 }
 
 function queueRemoved(): BrokerError {

@@ -4,45 +4,60 @@
 import type { Execution, ExitReport } from "../../sandbox/sandbox.ts";
 
 /**
- * Milliseconds from SIGTERM to SIGKILL: enough for a tool's cleanup, with the answer published
- * within 5 seconds after the time limit.
+ * Milliseconds from SIGTERM to SIGKILL, at the time limit and at the caller's cancel: enough for a
+ * tool's cleanup, with the answer published within 5 seconds after the time limit.
  */
 export const stopGraceMs = 3_000;
 
 /** The end of a run, by its first cause. */
 export interface Run {
-  readonly cause: "exited" | "time-limit";
+  readonly cause: "exited" | "time-limit" | "cancelled";
   readonly report: ExitReport;
 }
 
-/** On an abort before the time limit: kills all processes, then throws the signal's reason. */
+/**
+ * Time limit and cancel give the command its grace. A shutdown kills all processes at once; before
+ * any other end it then throws its signal's reason.
+ *
+ * @param cancel the caller's, if it can cancel the call
+ */
 export async function runToExit(
   execution: Execution,
   limitMs: number,
-  signal: AbortSignal,
+  shutdown: AbortSignal,
+  cancel: AbortSignal = shutdown,
 ): Promise<Run> {
   const limit = Promise.withResolvers<"time-limit">();
   const timer = setTimeout(() => limit.resolve("time-limit"), limitMs);
-  const aborted = Promise.withResolvers<"aborted">();
-  const onAbort = (): void => aborted.resolve("aborted");
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
+  const shutDown = onAbort(shutdown, "shutdown" as const);
+  const cancelled = onAbort(cancel, "cancelled" as const);
   try {
-    const cause = await Promise.race([
-      execution.exited.then(() => "exited" as const),
-      limit.promise,
-      aborted.promise,
-    ]);
-    if (cause === "aborted") {
+    const exited = execution.exited.then(() => "exited" as const);
+    // In order: of several that have come already, the first counts.
+    const ends = [exited, shutDown.promise, cancelled.promise, limit.promise];
+    const cause = await Promise.race(ends);
+    if (cause === "shutdown") {
       await execution.stop(0);
-      throw signal.reason;
+      throw shutdown.reason;
     }
     if (cause === "exited") return { cause, report: await execution.exited };
-    // An abort during the grace period kills immediately.
-    const killed = aborted.promise.then(() => execution.stop(0));
+    const killed = shutDown.promise.then(() => execution.stop(0));
     return { cause, report: await Promise.race([execution.stop(stopGraceMs), killed]) };
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
+    shutDown[Symbol.dispose]();
+    cancelled[Symbol.dispose]();
   }
+}
+
+/** Resolves to the cause at the abort. The owner disposes it. */
+function onAbort<Cause>(
+  signal: AbortSignal,
+  cause: Cause,
+): Disposable & { readonly promise: Promise<Cause> } {
+  const { promise, resolve } = Promise.withResolvers<Cause>();
+  const abort = (): void => resolve(cause);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return { promise, [Symbol.dispose]: () => signal.removeEventListener("abort", abort) };
 }

@@ -83,7 +83,26 @@ export const callEvents = {
     level: "info",
     message: "invocation cancelled",
     facts: { durationMs: "number", statuses: "object", reason: "text", started: "boolean" },
-    when: "`reason` is `shutdown` (the worker requeues the call) or `elsewhere` (another worker has or gets it). The tool may have run here if `started`.",
+    when: "`reason` is `caller` (its caller [cancelled](protocol.md#cancel) the call, which is answered `CANCELLED`), `shutdown` (the worker requeues the call) or `elsewhere` (another worker has or gets it). The tool may have run here if `started`.",
+  },
+  "call.cancelled_ahead": {
+    level: "info",
+    message: "invocation cancelled before it came",
+    facts: { id: "text", topic: "text" },
+    when: "The worker had received the [cancel](protocol.md#cancel) of a call before the call, and answers it `CANCELLED` without running it.",
+  },
+  "cancel.ignored": {
+    level: "debug",
+    message: "cancel of another caller ignored",
+    facts: { correlationId: "text", ignored: "number" },
+    when: "A running call has the id of a [cancel](protocol.md#cancel) that did not come from its caller. `ignored` counts them since the start.",
+  },
+  "cancel.listen_failed": {
+    level: "warn",
+    message: "cancels are not received",
+    facts: { err: "error" },
+    when: "The broker refuses the subscription to [cancels](protocol.md#cancel). Calls run, and cannot be cancelled; the worker tries again every 30 seconds.",
+    action: "Let the worker subscribe to [their topic](protocol.md#topics).",
   },
   "call.finished": {
     level: "info",

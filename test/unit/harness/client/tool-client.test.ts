@@ -11,6 +11,7 @@ import {
   type ToolClientOptions,
 } from "../../../../harness/client/tool-client.ts";
 import type { Broker } from "../../../../worker/broker/broker.ts";
+import { cancelTopic } from "../../../../worker/protocol/topics.ts";
 import { createMemoryBroker } from "../../../fakes/memory-broker/broker.ts";
 import { reconnecting } from "../../../../worker/broker/reconnecting.ts";
 import { patience } from "../../../support/patience.ts";
@@ -242,16 +243,51 @@ describe("a call without a result", () => {
     expect(error).toMatchObject({ code: "NO_ANSWER", message: "Nobody answered within 17 s" });
   });
 
-  test("ends with the reason of its signal, and disturbs no other", async () => {
-    const { client, requests } = await setScene(({ params, result }) =>
+  test("is cancelled by its signal, ends with its reason, and disturbs no other", async () => {
+    const { broker, client, requests } = await setScene(({ params, result }) =>
       (params["args"] as { quick?: boolean }).quick ? result({}) : undefined,
     );
+    using cancels = broker.subscribe(cancelTopic(namespace, ">"));
     const stopping = new AbortController();
     const call = client.invoke("tool", {}, { signal: stopping.signal });
     await vi.waitFor(() => expect(requests).toHaveLength(1), patience);
     stopping.abort(new Error("enough"));
     await expect(call).rejects.toThrow("enough");
+    const { value: cancel } = await cancels[Symbol.asyncIterator]().next();
+    expect(cancel).toMatchObject({ topic: cancelTopic(namespace, requests[0]!.id) });
     await client.invoke("tool", { quick: true });
+  });
+
+  test("that is cancelled before it is made is not made", async () => {
+    const { client, requests } = await setScene(({ result }) => result({}));
+    const signal = AbortSignal.abort(new Error("too early"));
+    await expect(client.invoke("tool", {}, { signal })).rejects.toThrow("too early");
+    await client.invoke("tool");
+    expect(requests).toHaveLength(1);
+  });
+
+  test("does not wait long for a cancel that the broker does not take", async () => {
+    const { broker } = await setScene(() => undefined);
+    const isStuck = (topic: string): boolean => topic.includes("/cancel/");
+    const stuck: Broker = {
+      kind: "stuck",
+      async connect(tools, signal) {
+        const session = await broker.connect(tools, signal);
+        const { publish } = session;
+        session.publish = (message, over) =>
+          isStuck(message.topic)
+            ? new Promise((_, reject) => {
+                over.addEventListener("abort", () => reject(over.reason as Error));
+              })
+            : publish.call(session, message, over);
+        return session;
+      },
+    };
+    await using client = await ToolClient.connect({ broker: stuck, namespace });
+    const stopping = new AbortController();
+    const call = client.invoke("tool", {}, { signal: stopping.signal });
+    stopping.abort(new Error("enough"));
+    await expect(call).rejects.toThrow("enough");
   });
 
   test("fails with what its caller throws at a status", async () => {

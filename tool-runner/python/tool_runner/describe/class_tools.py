@@ -14,9 +14,14 @@ from .schemas import Schemas
 def description_of_class(tool: type, call: Call) -> dict:
     """What is known of a class tool. Raises Failure for a class that is none."""
     require_method(tool, call)
-    source = _instance_of(tool, call) or tool
+    return description_of_instance(_instance_of(tool, call) or tool)
+
+
+def description_of_instance(source: object) -> dict:
+    """What a class tool says of itself: an instance, or the class where there is none."""
+    tool = source if isinstance(source, type) else type(source)
     text = _member(source, "tool_description")
-    kinds = artifact_kinds(source) if not isinstance(source, type) else {}
+    kinds = artifact_kinds(source) if source is not tool else {}
     hidden = _member(source, "ctx_facade_param_name")
     return {
         "description": text if isinstance(text, str) and text else Docstring(vars(tool).get("__doc__")).description,

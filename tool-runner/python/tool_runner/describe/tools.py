@@ -5,9 +5,10 @@ import sys
 from ..artifact_parameters import kind_of
 from ..binding import artifact_parameters, hidden_parameters
 from ..protocol import Call
+from ..providers import provided_by
 from ..signatures import Signature, signature_of
 from .annotated import description_in
-from .class_tools import artifact_members, description_of_class
+from .class_tools import artifact_members, description_of_class, description_of_instance
 from .docstrings import Docstring
 from .records import members_of_unpacked, with_default
 from .results import result_schema
@@ -21,7 +22,9 @@ _FILENAMES = "Filenames of artifacts"
 
 def description_of(tool: object, call: Call) -> dict:
     """What is known of a tool. Raises Failure for a class that is no tool."""
-    if call.class_name:
+    if call.class_name and call.tool_name:
+        described = _description_of_provided(tool, call)
+    elif call.class_name:
         described = description_of_class(tool, call)
     else:
         described = _description_of_function(tool, call)
@@ -29,6 +32,13 @@ def description_of(tool: object, call: Call) -> dict:
     if isinstance(text, str) and len(text) > _MAX_DESCRIPTION:
         described["description"] = text[: _MAX_DESCRIPTION - 1] + "…"
     return {name: value for name, value in described.items() if value is not None}
+
+
+def _description_of_provided(provider: type, call: Call) -> dict:
+    function, instance = provided_by(provider, call)
+    if function is None:
+        return description_of_instance(instance)
+    return _description_of_function(function, call)
 
 
 def _description_of_function(tool: object, call: Call) -> dict:

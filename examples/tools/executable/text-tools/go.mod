@@ -1,0 +1,3 @@
+module example.com/text-tools
+
+go 1.21

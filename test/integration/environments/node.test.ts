@@ -1,0 +1,99 @@
+/**
+ * npm packages, installed by real npm from a registry of the test's.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type NpmPackage, startNpmRegistry } from "../../support/packages/npm-registry.ts";
+import { openEnvironments, toolWith } from "../../support/packages/worker-environments.ts";
+import { sharedBackends, temporaryDirectory } from "../sandbox/sandbox-host.ts";
+
+const never = new AbortController().signal;
+const backendOf = sharedBackends();
+const path = "/usr/local/bin:/usr/bin:/bin";
+
+const packages: readonly NpmPackage[] = [
+  { name: "greeting", version: "1.0.0" },
+  { name: "greeting", version: "1.2.0" },
+  { name: "greeting", version: "2.0.0" },
+  { name: "@scope/outer", version: "1.0.0", manifest: { dependencies: { greeting: "^1.0.0" } } },
+  {
+    name: "scripted",
+    version: "1.0.0",
+    manifest: { scripts: { install: "echo ran > installed.txt" } },
+  },
+];
+
+async function registry(): Promise<Awaited<ReturnType<typeof startNpmRegistry>>> {
+  const started = await startNpmRegistry(packages);
+  onTestFinished(() => started[Symbol.asyncDispose]());
+  return started;
+}
+
+const versionIn = async (dir: string, name: string): Promise<unknown> =>
+  JSON.parse(await readFile(join(dir, "node_modules", name, "package.json"), "utf8")).version;
+
+describe("npm packages", () => {
+  test("are installed with what they need, and without their install scripts", async (context) => {
+    const backend = await backendOf(context);
+    const { url } = await registry();
+    const base = await temporaryDirectory();
+    const environment = { NPM_CONFIG_REGISTRY: url, PATH: path };
+    const { environments, lines } = openEnvironments({ backend, base, environment });
+    const requirements = ["@scope/outer", "scripted@1"];
+    const plain = toolWith({ requirements }, "node");
+    expect(await environments.refuse(plain, never), JSON.stringify(lines)).toBeUndefined();
+    const { dir } = environments.installationOf(plain)!;
+    expect(await versionIn(dir, "greeting")).toBe("1.2.0");
+    expect(existsSync(join(dir, "node_modules/scripted/installed.txt"))).toBe(false);
+
+    const scripted = toolWith({ requirements, install_scripts: true }, "node", "scripted");
+    expect(await environments.refuse(scripted, never), JSON.stringify(lines)).toBeUndefined();
+    const other = environments.installationOf(scripted)!.dir;
+    expect(await readFile(join(other, "node_modules/scripted/installed.txt"), "utf8")).toBe(
+      "ran\n",
+    );
+  });
+
+  test("are those of a lockfile, from the operator's registry with its token", async (context) => {
+    const backend = await backendOf(context);
+    const { url, requests, integrityOf } = await registry();
+    const base = await temporaryDirectory();
+    const lock = (integrity: string): string =>
+      JSON.stringify({
+        name: "mine",
+        lockfileVersion: 3,
+        packages: {
+          "": { name: "mine", dependencies: { greeting: "^1.0.0" }, devDependencies: { dev: "1" } },
+          "node_modules/greeting": {
+            version: "1.0.0",
+            resolved: "https://elsewhere.invalid/greeting/-/greeting-1.0.0.tgz",
+            integrity,
+          },
+          "node_modules/dev": { version: "1.0.0", dev: true },
+        },
+      });
+    const npmrcFile = join(base, ".npmrc");
+    const token = "npm_0123456789abcdef";
+    await writeFile(npmrcFile, `registry=${url}\n//${new URL(url).host}/:_authToken=${token}\n`);
+    await mkdir(join(base, "tools/a"), { recursive: true });
+    const lockfile = "a/package-lock.json";
+    const lockPath = join(base, "tools", lockfile);
+    await writeFile(lockPath, lock(integrityOf("greeting", "1.0.0")));
+    const options = { backend, base, environment: { PATH: path }, settings: { npmrcFile } };
+    const { environments, lines } = openEnvironments(options);
+    const tool = toolWith({ lockfile }, "node");
+    expect(await environments.refuse(tool, never), JSON.stringify(lines)).toBeUndefined();
+    const { dir } = environments.installationOf(tool)!;
+    expect(await versionIn(dir, "greeting")).toBe("1.0.0");
+    expect(requests.map(({ authorization }) => authorization)).toContain(`Bearer ${token}`);
+
+    await writeFile(lockPath, lock(integrityOf("greeting", "2.0.0")));
+    const refusal = await environments.refuse(tool, never);
+    expect(refusal).toMatchObject({ publicReason: "its packages could not be installed" });
+    const failed = lines.findLast(({ event }) => event === "packages.failed")!;
+    expect(failed["output"]).toContain("EINTEGRITY");
+    expect(JSON.stringify(lines)).not.toContain(token);
+  });
+});

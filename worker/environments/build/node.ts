@@ -1,0 +1,77 @@
+/**
+ * Installs npm packages with npm, run by the Node program of tools.
+ */
+import { type FileHandle, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { below } from "../../support/files/below.ts";
+import type { EnvironmentPlan } from "../environments.ts";
+import { isInEverySandbox } from "../interpreters.ts";
+import { nodeInstaller } from "./installers.ts";
+import type { BuilderParts } from "./python.ts";
+import { type BuildStep, buildPaths, runStep } from "./run.ts";
+
+/** Folder of an environment. */
+export const nodeFolder = "node_modules";
+
+/** Where the Node program is inside, when it lies in no directory of every sandbox. */
+const nodeInside = "/sandbox/interpreter/node";
+
+/** Puts the files of the project where npm installs, and runs the command. */
+const inProject = [
+  "/bin/sh",
+  "-c",
+  `cp ${buildPaths.input}/*.json ${buildPaths.output}/ && exec "$@"`,
+  "npm",
+];
+
+/**
+ * Installs the plan. Calls `take` with the directory that has {@link nodeFolder}. Throws
+ * EnvironmentError, SandboxError; rejects with the signal's reason.
+ */
+export async function installNode<Result>(
+  parts: BuilderParts,
+  plan: EnvironmentPlan,
+  take: (output: FileHandle, installer: string) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { bin } = plan.interpreter;
+  const isSystem = isInEverySandbox(bin);
+  const node = isSystem ? bin : nodeInside;
+  const program = await nodeInstaller(bin, parts.installers);
+  const access = await parts.registry.accessOf("npm");
+  // Where there is no file, npm has no settings; it refuses one file for two of its configurations.
+  const npmrc = join(buildPaths.input, "npmrc");
+  const options = [
+    ...["--prefix", buildPaths.output, "--cache", join(buildPaths.temporary, "npm")],
+    ...["--userconfig", npmrc, "--globalconfig", "/dev/null", "--omit", "dev"],
+    ...["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color"],
+    ...["--logs-max", "0", "--foreground-scripts"],
+    `--ignore-scripts=${!plan.runsScripts}`,
+  ];
+  const command = plan.kind === "npm-lock" ? ["ci"] : ["install", "--no-package-lock"];
+  const step: BuildStep = {
+    title: "npm",
+    argv: [...inProject, node, ...program.argv, ...command, ...options],
+    environment: new Map([
+      ...access.environment,
+      ["PATH", `${dirname(node)}:/usr/local/bin:/usr/bin:/bin`],
+    ]),
+    mounts: [
+      ...program.mounts,
+      ...access.mounts,
+      ...(isSystem ? [] : [{ path: bin, target: nodeInside }]),
+    ],
+    files: new Map([...plan.files, ...access.files]),
+    redaction: access.redaction,
+  };
+  return runStep(
+    parts.host,
+    step,
+    async (output) => {
+      // npm makes none where there is nothing to install.
+      await mkdir(below(output, nodeFolder)).catch(() => undefined);
+      return take(output, program.name);
+    },
+    signal,
+  );
+}

@@ -1,0 +1,140 @@
+/**
+ * Installs Python packages with uv, else with pip, into a directory that Python imports from.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { below, readUntrusted } from "../../support/files/below.ts";
+import { open } from "node:fs/promises";
+import {
+  RequirementsError,
+  formatRequirements,
+  parseRequirementsFile,
+} from "../../manifest/requirements/python-file.ts";
+import { EnvironmentError, type EnvironmentPlan } from "../environments.ts";
+import { type InstallerOptions, findUv, pythonInstaller } from "./installers.ts";
+import { type BuildHost, type BuildStep, buildPaths, runStep } from "./run.ts";
+import type { RegistrySettings } from "../registry/settings.ts";
+
+/** Folder of an environment. */
+export const pythonFolder = "packages";
+const requirementsFile = "requirements.txt";
+/** Largest export of a lockfile, in bytes. */
+const maxExportBytes = 8 * 1024 * 1024;
+
+/** What a builder uses. */
+export interface BuilderParts {
+  readonly host: BuildHost;
+  readonly registry: RegistrySettings;
+  readonly installers: InstallerOptions;
+  /** Throws EnvironmentError for a name that is not allowed. */
+  requireAllowed(names: Iterable<string>): void;
+}
+
+/**
+ * Installs the plan. Calls `take` with the directory that has {@link pythonFolder}. Throws
+ * EnvironmentError, SandboxError; rejects with the signal's reason.
+ */
+export async function installPython<Result>(
+  parts: BuilderParts,
+  plan: EnvironmentPlan,
+  take: (output: FileHandle, installer: string) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { interpreter } = plan;
+  const isLocked = plan.kind === "uv-lock";
+  const requirements = isLocked
+    ? await exportLock(parts, plan, signal)
+    : (plan.files.get(requirementsFile) ?? "");
+  const program = await pythonInstaller(interpreter, parts.installers);
+  const access = await parts.registry.accessOf(program.name);
+  const target = join(buildPaths.output, pythonFolder);
+  const options = [
+    ...(program.name === "uv" ? uvOptions(interpreter.bin) : pipOptions),
+    ...["--target", target],
+    // uv has an option for this, and reads no variable.
+    ...(program.name === "uv" && isOn(access.environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
+    ...(isLocked || plan.kind === "hashed" ? ["--require-hashes"] : []),
+    ...(access.wheels === undefined ? [] : ["--find-links", access.wheels]),
+    ...["-r", join(buildPaths.input, requirementsFile)],
+  ];
+  const step: BuildStep = {
+    title: program.name,
+    argv: [...program.argv, ...(program.name === "uv" ? ["pip"] : []), "install", ...options],
+    environment: new Map([
+      ...access.environment,
+      ["PATH", `${dirname(interpreter.bin)}:/usr/local/bin:/usr/bin:/bin`],
+      ["PIP_CONFIG_FILE", "/dev/null"],
+      ...(access.files.has("netrc") ? ([["NETRC", join(buildPaths.input, "netrc")]] as const) : []),
+    ]),
+    mounts: [
+      ...program.mounts,
+      ...access.mounts,
+      ...interpreter.directories.map((path) => ({ path, target: path })),
+    ],
+    files: new Map([[requirementsFile, requirements], ...access.files]),
+    redaction: access.redaction,
+  };
+  return runStep(parts.host, step, (output) => take(output, program.name), signal);
+}
+
+const pipOptions = [
+  ...["--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-color"],
+  ...["--progress-bar", "off", "--no-warn-script-location"],
+];
+
+function uvOptions(python: string): readonly string[] {
+  return [
+    ...["--no-config", "--no-cache", "--no-progress", "--color", "never", "--no-python-downloads"],
+    ...["--python", python, "--link-mode", "copy", "--compile-bytecode"],
+  ];
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && /^(?:1|true|yes|on)$/i.test(value);
+}
+
+/** The requirements of a `uv.lock` with their hashes, checked as those of a file. */
+async function exportLock(
+  parts: BuilderParts,
+  plan: EnvironmentPlan,
+  signal: AbortSignal,
+): Promise<string> {
+  const uv = await findUv(parts.installers);
+  if (uv === undefined)
+    throw new EnvironmentError("a uv.lock needs uv; install it, or set PACKAGE_UV_BIN", {
+      publicReason: "the worker has no installer for its packages",
+    });
+  const { redaction } = await parts.registry.accessOf("uv");
+  const exported = join(buildPaths.output, requirementsFile);
+  const options = [
+    ...["--frozen", "--no-config", "--no-cache", "--no-progress", "--color", "never"],
+    ...["--no-dev", "--no-emit-project", "--no-header", "--no-annotate", "--no-python-downloads"],
+    ...["--python", plan.interpreter.bin, "--project", buildPaths.input],
+    ...["--format", "requirements-txt", "--output-file", exported],
+  ];
+  const step: BuildStep = {
+    title: "uv export",
+    argv: [...uv.argv, "export", ...options],
+    environment: new Map(),
+    mounts: [...uv.mounts, ...plan.interpreter.directories.map((path) => ({ path, target: path }))],
+    files: plan.files,
+    redaction,
+  };
+  const offline = { ...parts.host, profile: { ...parts.host.profile, network: "none" as const } };
+  const text = await runStep(offline, step, readExport, signal);
+  try {
+    const requirements = parseRequirementsFile(text);
+    parts.requireAllowed(requirements.map(({ name }) => name));
+    return formatRequirements(requirements);
+  } catch (error) {
+    if (!(error instanceof RequirementsError)) throw error;
+    throw new EnvironmentError(`${plan.title}, exported by uv: ${error.message}`, { cause: error });
+  }
+}
+
+async function readExport(output: FileHandle): Promise<string> {
+  await using file = await open(below(output, requirementsFile), readUntrusted);
+  const { size } = await file.stat();
+  if (size > maxExportBytes) throw new EnvironmentError("the lockfile is too large");
+  return await file.readFile("utf8");
+}

@@ -1,0 +1,153 @@
+/**
+ * Runs one installer in a sandbox, and takes what it made.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type FileHandle, open } from "node:fs/promises";
+import { Readable } from "node:stream";
+import type { Profile } from "../../sandbox/profile.ts";
+import {
+  type ExitReport,
+  type ReadOnlyMount,
+  type SandboxBackend,
+  workDirInside,
+} from "../../sandbox/sandbox.ts";
+import { workDirNames } from "../../sandbox/work/work-dir.ts";
+import { below, openDirectory } from "../../support/files/below.ts";
+import type { Clock } from "../../support/clock.ts";
+import { EnvironmentError } from "../environments.ts";
+import type { Redaction } from "../registry/redaction.ts";
+
+/** Paths of a build inside its sandbox. */
+export const buildPaths = {
+  input: `${workDirInside}/${workDirNames.input}`,
+  output: `${workDirInside}/${workDirNames.output}`,
+  temporary: `${workDirInside}/tmp`,
+} as const;
+
+/** Lines of an installer that are kept of a failure, and characters of them. */
+const maxLines = 20;
+const maxCharacters = 4_000;
+
+/** What builds run with. */
+export interface BuildHost {
+  readonly backend: Pick<SandboxBackend, "acquire" | "share">;
+  readonly profile: Profile;
+  readonly clock: Clock;
+  readonly timeoutSeconds: number;
+}
+
+/** One run of an installer. */
+export interface BuildStep {
+  readonly title: string;
+  readonly argv: readonly string[];
+  readonly environment: ReadonlyMap<string, string>;
+  readonly mounts: readonly { readonly path: string; readonly target: string }[];
+  /** Content of files in {@link buildPaths.input}, by name. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly redaction: Redaction;
+}
+
+/** Runs the step before its command: the temporary directory is on the disk and not in memory. */
+const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "$@"`, "build"];
+
+/**
+ * Runs the step, and calls `take` with the open directory `output/` while nothing of the sandbox
+ * runs. Throws EnvironmentError with the installer's last lines; SandboxError; rejects with the
+ * signal's reason.
+ */
+export async function runStep<Result>(
+  host: BuildHost,
+  step: BuildStep,
+  take: (output: FileHandle) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  await using held = new AsyncDisposableStack();
+  const mounts: ReadOnlyMount[] = [];
+  for (const { path, target } of step.mounts) {
+    const { source } = held.use(await host.backend.share(path));
+    mounts.push({ source, target });
+  }
+  const { profile, timeoutSeconds } = host;
+  const environment = new Map([
+    ["PATH", "/usr/local/bin:/usr/bin:/bin"],
+    ["LANG", "C.UTF-8"],
+    ["HOME", buildPaths.temporary],
+    ["TMPDIR", buildPaths.temporary],
+    ...step.environment,
+  ]);
+  const request = { profile, memoryBound: "resident" as const, mounts, devices: [], environment };
+  const sandbox = held.use(await host.backend.acquire(request, signal));
+  for (const [name, content] of step.files)
+    await sandbox.workDir.writeInput(name, { body: Readable.from([Buffer.from(content)]) }, signal);
+  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const execution = await sandbox.start({ argv: [...withTemporary, ...step.argv] });
+  const stop = (): void => void execution.stop(0).catch(() => undefined);
+  over.addEventListener("abort", stop, { once: true });
+  if (over.aborted) stop();
+  const report = await execution.exited;
+  over.removeEventListener("abort", stop);
+  signal.throwIfAborted();
+  const problem = over.aborted ? `took more than ${timeoutSeconds} s` : problemOf(report);
+  if (problem !== undefined)
+    throw new EnvironmentError(`${step.title} ${problem}`, {
+      output: lastLines(report, step.redaction),
+    });
+  await using directory = await open(sandbox.workDir.path, openDirectory);
+  await using output = await open(below(directory, workDirNames.output), openDirectory);
+  return await take(output);
+}
+
+/**
+ * Copies a directory of `output/` to a new one, owned by the worker and readable for everybody. No
+ * link is followed. Resolves with its bytes on the disk.
+ */
+export async function copyOut(output: FileHandle, name: string, target: string): Promise<number> {
+  await using source = await open(below(output, name), openDirectory);
+  await runProgram(
+    "/usr/bin/cp",
+    ["-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto", "--"],
+    ["/proc/self/fd/3/.", target],
+    source.fd,
+  );
+  await runProgram("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--"], [target]);
+  // What is published is whole, also after the machine loses its power.
+  await runProgram("/usr/bin/sync", ["--file-system"], [target]);
+  const size = await runProgram("/usr/bin/du", ["-s", "-B1", "--"], [target]);
+  return Number.parseInt(size);
+}
+
+async function runProgram(
+  file: string,
+  options: readonly string[],
+  paths: readonly string[],
+  fd?: number,
+): Promise<string> {
+  const child = spawn(file, [...options, ...paths], {
+    cwd: "/",
+    env: {},
+    stdio: ["ignore", "pipe", "pipe", ...(fd === undefined ? [] : [fd])],
+  });
+  let [printed, problem] = ["", ""];
+  child.stdout?.on("data", (data: Buffer) => (printed += data.toString()));
+  child.stderr?.on("data", (data: Buffer) => (problem ||= data.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code === 0) return printed;
+  throw new EnvironmentError(`${file} failed`, { cause: new Error(problem.trim()) });
+}
+
+function problemOf({ started, exceeded, exitCode, signal }: ExitReport): string | undefined {
+  if (!started) return "could not be started in a sandbox";
+  if (exceeded !== undefined) return `reached its limit of ${exceeded.limit}`;
+  if (exitCode === 0) return undefined;
+  return exitCode === undefined ? `was ended by ${signal ?? "a signal"}` : `ended with ${exitCode}`;
+}
+
+/** The end of both streams, without secrets and control characters. */
+function lastLines({ stdout, stderr }: ExitReport, redaction: Redaction): string {
+  const lines = `${stdout.text}\n${stderr.text}`
+    .split(/[\r\n]+/)
+    .map((line) => line.replaceAll(/\x1b\[[0-9;]*[A-Za-z]|\p{Cc}/gu, "").trimEnd())
+    .filter((line) => line !== "");
+  return redaction.apply(lines.slice(-maxLines).join("\n")).slice(-maxCharacters);
+}

@@ -1,0 +1,70 @@
+/**
+ * Environments: what the packages of tools are installed into. Tools with the same packages share
+ * one; it is never changed once it is there.
+ */
+import type { Runtime } from "../manifest/manifest.ts";
+
+/** A finished environment on the host. */
+export interface Installation {
+  /** Its directory, with `packages/` (Python) or `node_modules/` (Node). */
+  readonly dir: string;
+  /** SHA-256 of all that decides its content, hex. */
+  readonly key: string;
+}
+
+/** An interpreter that packages are installed for. */
+export interface Interpreter {
+  /** Program on the host. */
+  readonly bin: string;
+  /** What decides which archives fit: version, ABI, platform. */
+  readonly identity: string;
+  /** Directories outside of /usr that it needs, for sandboxes to mount. */
+  readonly directories: readonly string[];
+  /** Whether it can run pip. */
+  readonly hasPip: boolean;
+}
+
+/** What `PACKAGE_POLICY` says of tools that name packages. */
+export const packagePolicies = ["install", "check", "refuse"] as const;
+export type PackagePolicy = (typeof packagePolicies)[number];
+
+/** What an environment is made from, decided before any installer runs. */
+export interface EnvironmentPlan {
+  readonly key: string;
+  readonly runtime: Runtime;
+  readonly interpreter: Interpreter;
+  /** How the installer reads `files`. */
+  readonly kind: PlanKind;
+  /** Content by name: what the installer reads, in normal form. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly runsScripts: boolean;
+  /** Names of all packages that are known before the installation, normalised. */
+  readonly names: readonly string[];
+  /** For people: requirements, or the path of a lockfile. */
+  readonly title: string;
+}
+
+/** `hashed`: each requirement has its hashes, and nothing else may be installed. */
+export type PlanKind = "requirements" | "hashed" | "uv-lock" | "npm" | "npm-lock";
+
+/** Why packages are refused before an installation, or what came of one. */
+export class EnvironmentError extends Error {
+  override readonly name = "EnvironmentError";
+  /** For callers. */
+  readonly publicReason: string;
+  /** The last lines of the installer, without secrets. */
+  readonly output: string | undefined;
+
+  constructor(
+    reason: string,
+    options: {
+      readonly publicReason?: string;
+      readonly output?: string;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(reason, "cause" in options ? { cause: options.cause } : undefined);
+    this.publicReason = options.publicReason ?? "its packages could not be installed";
+    this.output = options.output;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Opens the environments of a worker from its configuration.
+ */
+import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
+import type { SandboxBackend } from "../sandbox/sandbox.ts";
+import type { Clock } from "../support/clock.ts";
+import type { NewId } from "../support/ids.ts";
+import type { EventLog } from "../telemetry/log-event.ts";
+import { AllowedPackages } from "./allow.ts";
+import { buildProfile, type BuildLimits } from "./build/profile.ts";
+import type { Interpreter, PackagePolicy } from "./environments.ts";
+import { type RegistryOptions, RegistrySettings } from "./registry/settings.ts";
+import { EnvironmentStore } from "./store.ts";
+import { type InstallMode, ToolEnvironments } from "./tool-environments.ts";
+
+/** What the operator says of packages. */
+export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "environment"> {
+  readonly policy: PackagePolicy;
+  readonly allowed: readonly string[] | undefined;
+  readonly directory: string;
+  readonly keepMs: number;
+  readonly maxBytes: number;
+  readonly uvBin: string | undefined;
+}
+
+/** What environments are opened with. */
+export interface OpenOptions {
+  readonly settings: PackageSettings;
+  readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  /** The worker's environment; installers see the variables of `registry/variables.ts`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly backend: Pick<SandboxBackend, "acquire" | "share">;
+  /** Host uid of sandboxes, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+  interpreterOf(tool: ToolEntry): Promise<Interpreter>;
+  /** See `ToolEnvironmentsOptions`. */
+  readonly installs: InstallMode;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly log: EventLog<"info" | "warn">;
+}
+
+/** The environments of a worker; the caller owns them. Nothing is touched until a tool needs one. */
+export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
+  const { settings, environment, backend, clock, uid, newId } = options;
+  const { timeoutSeconds, directory } = settings;
+  return new ToolEnvironments({
+    ...options,
+    ...settings,
+    allowed: new AllowedPackages(settings.allowed),
+    random: Math.random,
+    openStore: () => EnvironmentStore.open({ directory, uid, newId }),
+    builder: {
+      host: { backend, clock, timeoutSeconds, profile: buildProfile(settings) },
+      registry: new RegistrySettings({ ...settings, environment }),
+      installers: { searchPath: environment["PATH"] ?? "", uvBin: settings.uvBin },
+    },
+  });
+}

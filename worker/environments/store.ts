@@ -1,0 +1,185 @@
+/**
+ * The directory of environments (`PACKAGE_DIR`), shared by the workers of a host.
+ *
+ * | path                    | what                                                        |
+ * |-------------------------|-------------------------------------------------------------|
+ * | `<key>/`                | an environment, never changed                               |
+ * | `building/<key>.<id>/`  | one that is being built, or removed                         |
+ * | `workers/<id>/`         | liveness socket of a worker, and an empty file for each key it uses |
+ * | `locks/<part of key>`   | held while an environment is built or removed               |
+ */
+import { chmod, mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { prepareWorkBase } from "../sandbox/work/work-base.ts";
+import { TreeRemover } from "../sandbox/work/tree-remover.ts";
+import { type LivenessSocket, isInUse, openLivenessSocket } from "../support/files/liveness.ts";
+import type { NewId } from "../support/ids.ts";
+import { EnvironmentError, type Installation } from "./environments.ts";
+import { type EnvironmentFacts, factsFile, readFacts } from "./facts.ts";
+import { isEnvironmentKey } from "./key.ts";
+import { lockFile } from "./lock.ts";
+
+/** Sandboxes and other users of the host read environments and list no directory above them. */
+const passable = 0o711;
+/** Bits of a mode that let other users change a directory. */
+const othersChange = 0o022;
+/** Digits of a key that name its lock: so many keys share one, and lock files stay few. */
+const lockDigits = 3;
+
+/** Options of an environment store. */
+export interface StoreOptions {
+  readonly directory: string;
+  /** Host uid of sandboxes, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+  readonly newId: NewId;
+}
+
+/** An environment with its place and its users. */
+export interface StoredEnvironment extends Installation {
+  readonly facts: EnvironmentFacts;
+  /** Epoch milliseconds. */
+  readonly usedAtMs: number;
+}
+
+/** The environments of a host, as one worker uses them. Disposing gives up its uses. */
+export class EnvironmentStore implements AsyncDisposable {
+  readonly #options: StoreOptions;
+  readonly #own: string;
+  readonly #liveness: LivenessSocket;
+  readonly #remover = new TreeRemover();
+
+  private constructor(options: StoreOptions, own: string, liveness: LivenessSocket) {
+    this.#options = options;
+    this.#own = own;
+    this.#liveness = liveness;
+  }
+
+  /** Makes the directory where it is missing. Throws EnvironmentError. */
+  static async open(options: StoreOptions): Promise<EnvironmentStore> {
+    const { directory, uid, newId } = options;
+    const own = join(directory, "workers", newId());
+    try {
+      await prepareWorkBase(directory, uid);
+      if (((await stat(directory)).mode & othersChange) !== 0)
+        throw new Error(`${directory} can be changed by others; environments are code`);
+      for (const name of ["building", "workers", "locks"])
+        await mkdir(join(directory, name), { recursive: true, mode: passable });
+      await chmod(join(directory, "building"), passable);
+      await mkdir(own, { mode: 0o700 });
+      return new EnvironmentStore(options, own, await openLivenessSocket(own));
+    } catch (error) {
+      throw new EnvironmentError("PACKAGE_DIR cannot be used", { cause: error });
+    }
+  }
+
+  /** Marks the environment as used by this worker, and returns it where it is there. */
+  async use(key: string): Promise<StoredEnvironment | undefined> {
+    await writeFile(join(this.#own, key), "");
+    const found = await this.find(key);
+    if (found === undefined) return undefined;
+    const now = new Date();
+    await utimes(join(found.dir, factsFile), now, now);
+    return found;
+  }
+
+  /** Gives up the use of an environment. */
+  async release(key: string): Promise<void> {
+    await rm(join(this.#own, key), { force: true });
+  }
+
+  /** An environment that is whole; undefined for any other. */
+  async find(key: string): Promise<StoredEnvironment | undefined> {
+    const dir = join(this.#options.directory, key);
+    const read = await readFacts(dir);
+    return read === undefined ? undefined : { dir, key, ...read };
+  }
+
+  /** All whole environments, those unused for longest first. */
+  async list(): Promise<readonly StoredEnvironment[]> {
+    const keys = (await readdir(this.#options.directory)).filter(isEnvironmentKey);
+    const found = await Promise.all(keys.map((key) => this.find(key)));
+    return found.filter((one) => one !== undefined).sort((a, b) => a.usedAtMs - b.usedAtMs);
+  }
+
+  /** The keys that live workers use. Removes the marks of dead ones. */
+  async keysInUse(): Promise<ReadonlySet<string>> {
+    const workers = join(this.#options.directory, "workers");
+    const keys = new Set<string>();
+    for (const name of await readdir(workers)) {
+      const path = join(workers, name);
+      if (path === this.#own || (await isInUse(path)))
+        for (const key of await readdir(path).catch(() => [])) keys.add(key);
+      else await this.#remover.remove(path);
+    }
+    return keys;
+  }
+
+  /** Waits until no other process of the host builds or removes this environment. */
+  lock(key: string, signal: AbortSignal): Promise<AsyncDisposable> {
+    return lockFile(join(this.#options.directory, "locks", key.slice(0, lockDigits)), signal);
+  }
+
+  /** A new directory to build in, without what dead builders left. The caller holds the lock. */
+  async startBuild(key: string): Promise<string> {
+    const building = join(this.#options.directory, "building");
+    for (const name of await readdir(building))
+      if (name.startsWith(`${key}.`)) await this.#remover.remove(join(building, name));
+    const path = join(building, `${key}.${this.#options.newId()}`);
+    await mkdir(path, { mode: 0o755 });
+    await chmod(path, 0o755);
+    return path;
+  }
+
+  /** Removes a directory of a build that failed. */
+  discard(path: string): Promise<void> {
+    return this.#remover.remove(path);
+  }
+
+  /** Puts a finished build into its place. The caller holds the lock. */
+  async publish(key: string, path: string): Promise<StoredEnvironment> {
+    const dir = join(this.#options.directory, key);
+    // What is there is not whole: `use` would have found it.
+    await this.#moveAway(key);
+    await rename(path, dir);
+    const published = await this.find(key);
+    if (published === undefined) throw new EnvironmentError("an environment is not whole");
+    return published;
+  }
+
+  /** Removes an environment that no live worker uses; false for one in use. */
+  async remove(key: string, signal: AbortSignal): Promise<boolean> {
+    await using _lock = await this.lock(key, signal);
+    if ((await this.keysInUse()).has(key)) return false;
+    const away = await this.#rename(key);
+    if (away === undefined) return false;
+    // A worker marks its use first, and looks afterwards: one that came meanwhile has marked it.
+    if ((await this.keysInUse()).has(key)) {
+      await rename(away, join(this.#options.directory, key));
+      return false;
+    }
+    await this.#remover.remove(away);
+    return true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#liveness[Symbol.asyncDispose]();
+    await this.#remover.remove(this.#own);
+  }
+
+  async #moveAway(key: string): Promise<void> {
+    const away = await this.#rename(key);
+    if (away !== undefined) await this.#remover.remove(away);
+  }
+
+  async #rename(key: string): Promise<string | undefined> {
+    const { directory, newId } = this.#options;
+    const away = join(directory, "building", `${key}.${newId()}`);
+    return rename(join(directory, key), away).then(
+      () => away,
+      (error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      },
+    );
+  }
+}

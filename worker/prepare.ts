@@ -1,0 +1,63 @@
+/**
+ * `str-worker --prepare`: installs the packages of all tools of the manifest, for images and hosts
+ * without a network.
+ */
+import type { Config } from "./config/config.ts";
+import {
+  type Host,
+  openBackend,
+  openEnvironments,
+  readProfiles,
+  usualProgram,
+} from "./foundation.ts";
+import { openCatalog } from "./manifest/catalog.ts";
+
+/** Result of a preparation. */
+export interface PrepareReport {
+  /** The environments and the failures as indented JSON. */
+  readonly text: string;
+  /** Failures, one line each. */
+  readonly problems: readonly string[];
+}
+
+/** Installs what is missing. Throws ConfigError, ProfilesError, SandboxError, ManifestError. */
+export async function prepare(
+  config: Config,
+  host: Host,
+  signal: AbortSignal,
+): Promise<PrepareReport> {
+  const profiles = await readProfiles(config);
+  const { log, clock } = host;
+  await using catalog = await openCatalog({
+    path: config.manifestPath,
+    profileNames: [...profiles.keys()],
+    log: log.child({ part: "manifest" }),
+    clock,
+    signal,
+  });
+  const tools = [...catalog.manifest.tools.values()].filter(({ packages }) => packages);
+  if (tools.length === 0) return report([], []);
+  await using backend = await openBackend(config, host, { profiles }, signal);
+  await using environments = openEnvironments(config, host, {
+    backend,
+    installs: "wait",
+    programOf: (tool) => Promise.resolve(usualProgram(config, tool)),
+  });
+  const refusals = await Promise.all(tools.map((tool) => environments.refuse(tool, signal)));
+  const rows = tools.flatMap((tool) => {
+    const installation = environments.installationOf(tool);
+    return installation === undefined ? [] : [{ tool: tool.name, ...installation }];
+  });
+  const problems = refusals.flatMap((refusal, index) =>
+    refusal === undefined ? [] : [`tool "${tools[index]?.name}": ${refusal.reason}`],
+  );
+  return report(rows, problems);
+}
+
+function report(
+  installed: readonly { tool: string; key: string; dir: string }[],
+  problems: readonly string[],
+): PrepareReport {
+  const environments = installed.map(({ tool, key, dir }) => ({ tool, key, dir }));
+  return { text: JSON.stringify({ environments, problems }, undefined, 2), problems };
+}
