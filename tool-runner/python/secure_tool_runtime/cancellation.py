@@ -16,10 +16,10 @@ class Cancellation:
     """Whether a call is being ended, and whom to tell. A test of a tool makes one and cancels it."""
 
     def __init__(self) -> None:
-        self.cancelled = False
+        self.cancelled: bool = False
         self._callbacks: "list[Callable[[], object]]" = []
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> "tuple[object, ...]":
         # Another process is not told.
         return (Cancellation, ())
 

@@ -2,6 +2,7 @@
  * `harness tool test`: every scaffold passes its test, a broken tool does not and says why, and a
  * file that is no test is refused.
  */
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -13,6 +14,8 @@ const timeoutMs = 120_000;
 const shapes = Object.entries(shapesOf).flatMap(([runtime, names]) =>
   names.map((shape) => ({ runtime, shape, tool: `${runtime}-${shape}` })),
 );
+/** They run as they are made. */
+const unbuilt = shapes.filter(({ shape }) => shape !== "go");
 
 /** The directory of a manifest. */
 let tools: string;
@@ -23,7 +26,14 @@ beforeEach(async () => {
 });
 
 const toolTest = (...args: readonly string[]): Promise<CliResult> =>
-  runCli(["tool", "test", tools, ...args]);
+  runCli(["tool", "test", tools, ...args], { PACKAGE_POLICY: "check" });
+
+async function toolNew({ runtime, shape, tool }: (typeof shapes)[number]): Promise<string> {
+  const options = ["--runtime", runtime, "--shape", shape, "--dir", tools];
+  const { exitCode, stdout, stderr } = await runCli(["tool", "new", tool, ...options]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  return stdout;
+}
 
 async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -45,13 +55,9 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
     "passes every shape that tool new makes, and fails a broken one with its traceback",
     { tags: "full" },
     async () => {
-      for (const { runtime, shape, tool } of shapes) {
-        const made = await runCli([
-          ...["tool", "new", tool, "--runtime", runtime, "--shape", shape, "--dir", tools],
-        ]);
-        expect(made).toMatchObject({ exitCode: 0, stderr: "" });
-      }
-      const all = 2 * shapes.length;
+      for (const shape of unbuilt) await toolNew(shape);
+      // A provider has a case more.
+      const all = 2 * unbuilt.length + 1;
       const passed = await toolTest();
       expect(passed).toMatchObject({ exitCode: 0, stderr: "" });
       expect(passed.stdout).toMatch(new RegExp(`^${all} passed, 0 failed, 0 skipped\n$`, "m"));
@@ -69,6 +75,22 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
       expect(failed.stdout).toMatch(
         /^failed {2}node-function: .*\n.*\n {4}stderr: TypeError: .*\n {4}stderr: {5}at nodeFunction \(.*\/tools\/node\/node-function\.ts:12:\d+\)\n {4}stderr: {9}return \{ status: "success", count: \(words as any\)\.x\.y \};\n/m,
       );
+    },
+  );
+
+  test(
+    "passes a tool in Go once it is built by the printed command",
+    { tags: "full" },
+    async ({ skip }) => {
+      if (spawnSync("go", ["version"]).status !== 0) skip("there is no Go");
+      const stdout = await toolNew(shapes.find(({ shape }) => shape === "go")!);
+      const before = await toolTest();
+      expect(before.stdout).toMatch(/^0 passed, 0 failed, 2 skipped$/m);
+      const [, build = ""] = /^ {2}(.* go build .*)$/m.exec(stdout) ?? [];
+      execFileSync("sh", ["-c", build], { stdio: "ignore" });
+      const after = await toolTest();
+      expect(after).toMatchObject({ exitCode: 0 });
+      expect(after.stdout).toMatch(/^2 passed, 0 failed, 0 skipped$/m);
     },
   );
 
