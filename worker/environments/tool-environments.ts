@@ -107,7 +107,7 @@ export class ToolEnvironments implements AsyncDisposable {
   }
 
   /** The environment of a served tool; undefined for a tool without packages of its own. */
-  installationOf(tool: Pick<ToolEntry, "runtime" | "packages">): Installation | undefined {
+  installationOf(tool: PackagedTool): Installation | undefined {
     return tool.packages === undefined ? undefined : this.#ready.get(identityOf(tool));
   }
 
@@ -353,7 +353,10 @@ function reasonOf(error: EnvironmentError): string {
   return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;
 }
 
+/** What decides on the environment of an entry. */
+type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
+
 /** Equal for entries that want the same of the same interpreter. */
-function identityOf({ runtime, packages }: Pick<ToolEntry, "runtime" | "packages">): string {
-  return JSON.stringify([runtime, packages]);
+function identityOf({ runtime, interpreter, packages }: PackagedTool): string {
+  return JSON.stringify([runtime, interpreter, packages]);
 }
