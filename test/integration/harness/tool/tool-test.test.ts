@@ -127,6 +127,7 @@ cases:
     expect:
       result: { one: a.txt, many: [], key: 1 }
       artifacts: { joined.txt: "\\e[2J\\nb", other.txt: "" }
+      statuses: [2 of 2]
   - name: no error
     artifacts: { one: ../inputs/a.txt, many: [../inputs/a.txt, ../inputs/a.txt] }
     config: { key: k }
@@ -148,6 +149,7 @@ failed  joins: not as expected (n ms)
     result.rest: expected nothing, found {"a":1,"b":[1]}
     artifacts: expected ["joined.txt","other.txt"], found ["joined.txt"]
     artifact joined.txt, line 2: expected "b", found "from a file"
+    statuses[0]: expected "2 of 2", found "1 of 2"
 failed  joins: no error (n ms)
     error: expected "TOOL_ERROR", found nothing
 failed  joins: another error (n ms)
