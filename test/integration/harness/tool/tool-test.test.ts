@@ -94,6 +94,15 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
     },
   );
 
+  test("passes the examples", { tags: "full" }, async () => {
+    const examples = join(import.meta.dirname, "../../../../examples/tools");
+    const { exitCode, stdout } = await runCli(["tool", "test", examples]);
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^[1-9]\d* passed, 0 failed, 0 skipped\n$/m) as string,
+    });
+  });
+
   test("gives a tool its artifacts and configuration, and compares what it makes", async () => {
     await writeFiles({
       "manifest.yaml": `version: 1
