@@ -39,6 +39,7 @@ import {
   timeoutOption,
   userOption,
 } from "./options/options.ts";
+import { addEnv } from "./packages/commands.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
 import type { FakeGcsCommandOptions } from "./fake-gcs-command.ts";
@@ -108,6 +109,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addTool(program, context, finish);
   addTools(program, context, finish);
   addArtifact(program, context, finish);
+  addEnv(program, context, finish);
   return program;
 }
 

@@ -273,6 +273,7 @@ describe("a command that a page gives exists:", () => {
     "dev",
     "tools",
     "tool run",
+    "tool describe",
     "tool new",
     "tool test",
     "artifact put",

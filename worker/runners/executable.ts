@@ -10,11 +10,12 @@ import type { Profile } from "../sandbox/profile.ts";
 import { type SandboxBackend, SandboxError, workDirInside } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { describeProgram } from "./executable-schema.ts";
+import { describeProgram } from "./executable/schema.ts";
 import { insidePaths } from "./inside-paths.ts";
-import { NotRunnableError, examineProgram } from "./program-file.ts";
+import { NotRunnableError, examineProgram } from "./executable/program-file.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { basePath, hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
+import { basePath, hostFiles, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, shareTools } from "./visible-tools.ts";
 
 /** Options of the runner of executables. */
@@ -29,19 +30,7 @@ export interface ExecutableRunnerOptions {
 }
 
 /** The runner of executables, which can also ask them what their tools are. */
-export interface ExecutableRunner extends ToolRunner {
-  /**
-   * The tools of an executable by their names, as it describes them itself (`--schema`). Throws
-   * SandboxError with the reason; the signal's reason.
-   *
-   * @param config the configuration that descriptions may depend on; undefined for none
-   */
-  describe(
-    tool: ToolEntry,
-    config: JsonObject | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, ToolDescription>>;
-}
+export type ExecutableRunner = ToolRunner & Required<Pick<ToolRunner, "describe">>;
 
 /** A program below the directory of tools; paths are relative to it. */
 interface Program {

@@ -1,6 +1,7 @@
 /**
  * The worker's half of a tool language: how a tool of that language is launched in a sandbox.
  */
+import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import type { Invocation } from "../protocol/invocation.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -71,6 +72,8 @@ export type InstallationOf = (tool: ToolEntry) => Installation | undefined;
 export interface Interpreter {
   /** Its program on the host. With a virtual environment, that of the environment's base. */
   readonly executable: string;
+  /** What tools without packages of their own run, which sees what is installed for it. */
+  readonly program: string;
   /** What has to be mounted for it where only /usr is there, each at its own path. */
   readonly mounts: readonly ReadOnlyMount[];
   /**
@@ -108,6 +111,17 @@ export interface ToolRunner extends AsyncDisposable {
   installationKeyOf?(tool: ToolEntry): string | undefined;
   /** The interpreter of a tool. Throws SandboxError when it cannot be used. */
   interpreterOf?(tool: ToolEntry): Promise<Interpreter>;
+  /**
+   * The tools of a tool's program by their names, in its own words: for programs that no runner
+   * loads. Throws SandboxError with the reason; the signal's reason.
+   *
+   * @param config the configuration that descriptions may depend on; undefined for none
+   */
+  describe?(
+    tool: ToolEntry,
+    config: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, ToolDescription>>;
   /**
    * Makes later calls of a served tool quicker, in the background, where the language has a way to.
    */

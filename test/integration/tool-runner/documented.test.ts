@@ -101,8 +101,14 @@ describe("an example runs:", () => {
     });
   });
 
+  test("forecast", async () => {
+    expect(await run("forecast", { args: { city: "Rome" } })).toMatchObject({
+      result: { city: "Rome", high: 21 },
+    });
+  });
+
   test("and there are no others", () => {
-    expect(examples).toHaveLength(6);
+    expect(examples).toHaveLength(8);
   });
 });
 

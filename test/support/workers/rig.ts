@@ -50,6 +50,8 @@ export interface RigTool {
   readonly requirements?: readonly string[];
   readonly requirements_file?: string;
   readonly lockfile?: string;
+  readonly python?: string;
+  readonly node?: string;
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */
