@@ -107,8 +107,14 @@ describe("an example runs:", () => {
     });
   });
 
+  test("wait_for", async () => {
+    expect(await run("wait_for", { args: { seconds: 0 } })).toMatchObject({
+      result: { exit_code: 0, is_cancelled: false },
+    });
+  });
+
   test("and there are no others", () => {
-    expect(examples).toHaveLength(8);
+    expect(examples).toHaveLength(9);
   });
 });
 
