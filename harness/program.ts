@@ -288,7 +288,7 @@ function addDev(program: Command, context: Context, finish: (exitCode: number) =
     .description("Run a DevBroker and a worker until Ctrl-C, and show what the tools print.")
     .option(
       "--tools <dir>",
-      "serve DIR/manifest.yaml with the tools in DIR/python and DIR/node, or in DIR itself where it has neither (default: the directory here that has a manifest, or tools/, else the example tools)",
+      "serve DIR/manifest.yaml with the tools in DIR/python, DIR/node and DIR/executable, or in DIR itself where it has none of them (default: the directory here that has a manifest, or tools/, else the example tools)",
       parseNonEmpty,
     )
     .addOption(hostOption())

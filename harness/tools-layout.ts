@@ -1,5 +1,5 @@
 /**
- * Directories of a manifest's tools: `python/` and `node/` beside it, or its own.
+ * Directories of a manifest's tools: `python/`, `node/` and `executable/` beside it, or its own.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -9,25 +9,31 @@ export interface ToolsLayout {
   readonly manifestPath: string;
   readonly pythonDir: string;
   readonly nodeDir: string;
+  readonly executableDir: string;
 }
 
-/** A directory is flat when it has a manifest, and a directory for neither language. */
+/** A directory is flat when it has a manifest, and a directory for no language. */
 export async function layoutOf(directory: string): Promise<ToolsLayout> {
   const path = resolve(directory);
   const manifestPath = join(path, "manifest.yaml");
-  const [pythonDir, nodeDir] = [join(path, "python"), join(path, "node")];
-  const isDivided = (await isDirectory(pythonDir)) || (await isDirectory(nodeDir));
-  return isDivided || !(await isThere(manifestPath))
-    ? { manifestPath, pythonDir, nodeDir }
-    : { manifestPath, pythonDir: path, nodeDir: path };
+  const divided = {
+    pythonDir: join(path, "python"),
+    nodeDir: join(path, "node"),
+    executableDir: join(path, "executable"),
+  };
+  const found = await Promise.all(Object.values(divided).map(isDirectory));
+  return found.includes(true) || !(await isThere(manifestPath))
+    ? { manifestPath, ...divided }
+    : { manifestPath, pythonDir: path, nodeDir: path, executableDir: path };
 }
 
 /**
- * Makes the directories of both languages: a worker opens only those that are there when it starts,
- * and a first tool of the other language may come any time.
+ * Makes the directories of all languages: a worker opens only those that are there when it starts,
+ * and a first tool of another language may come any time.
  */
-export async function makeLanguageDirs({ pythonDir, nodeDir }: ToolsLayout): Promise<void> {
-  for (const path of [pythonDir, nodeDir]) await mkdir(path, { recursive: true });
+export async function makeLanguageDirs(layout: ToolsLayout): Promise<void> {
+  const { pythonDir, nodeDir, executableDir } = layout;
+  for (const path of [pythonDir, nodeDir, executableDir]) await mkdir(path, { recursive: true });
 }
 
 /** Default directory of tools: the current one with a manifest, otherwise `tools`. */

@@ -58,6 +58,7 @@ export function workerEnvironment(
       MANIFEST_PATH: layout.manifestPath,
       TOOLS_PYTHON_DIR: layout.pythonDir,
       TOOLS_NODE_DIR: layout.nodeDir,
+      TOOLS_EXECUTABLE_DIR: layout.executableDir,
     }),
     SAM_NAMESPACE: namespace,
     ...withoutOtherBrokers,

@@ -226,13 +226,14 @@ function addNew(tool: Command, context: Context, finish: (exitCode: number) => v
     .argument("<name>", "what agents call the tool", parseNewToolName)
     .addOption(
       new Option("--runtime <language>", "language of the tool")
-        .choices(["python", "node"])
+        .choices(["python", "node", "executable"])
         .makeOptionMandatory(),
     )
     .addOption(
-      new Option("--shape <shape>", "shape of the tool; all but function are for Python")
-        .choices(allShapes)
-        .default("function"),
+      new Option(
+        "--shape <shape>",
+        "function; for Python also async, class or provider; for executables shell or go (default: the first of the language)",
+      ).choices(allShapes),
     )
     .option(
       "--dir <dir>",

@@ -92,6 +92,7 @@ export async function openToolFoundation(
     manifestPath,
     pythonDir: directoryOf("python"),
     nodeDir: directoryOf("node"),
+    executableDir: directoryOf("executable"),
   };
   const more: Environment = debug === undefined ? {} : { SANDBOX_ALLOW_UNSAFE: "1" };
   const config = readSettings(layout, options, { ...own(context), ...more });
@@ -111,7 +112,15 @@ export async function openManifestFoundation(
   options: LocalManifestOptions,
   context: Context,
 ): Promise<LocalFoundation> {
-  const config = readSettings(options.layout, options, own(context));
+  const packages = Object.entries(context.environment).filter(([name, value]) => {
+    return name.startsWith("PACKAGE_") && value !== "";
+  });
+  const given = {
+    PACKAGE_DIR: join(options.home, "environments"),
+    ...Object.fromEntries(packages),
+    ...own(context),
+  };
+  const config = readSettings(options.layout, options, given);
   return await open(config, undefined, ({ message }) => message, context);
 }
 
@@ -145,7 +154,7 @@ function own({ environment }: Context): Environment {
 }
 
 function readSettings(
-  { manifestPath, pythonDir, nodeDir }: ToolsLayout,
+  { manifestPath, pythonDir, nodeDir, executableDir }: ToolsLayout,
   { programs, home }: Surroundings,
   given: Environment,
 ): Config {
@@ -159,6 +168,7 @@ function readSettings(
       MANIFEST_PATH: manifestPath,
       TOOLS_PYTHON_DIR: pythonDir,
       TOOLS_NODE_DIR: nodeDir,
+      TOOLS_EXECUTABLE_DIR: executableDir,
       SANDBOX_WORK_DIR: join(home, "work"),
       SANDBOX_MIN_FREE_DISK_MB: "0",
     });

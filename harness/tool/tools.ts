@@ -79,6 +79,7 @@ async function toolEnvironment({ tools }: ToolsOptions, own: Environment): Promi
     MANIFEST_PATH: layout.manifestPath,
     TOOLS_PYTHON_DIR: layout.pythonDir,
     TOOLS_NODE_DIR: layout.nodeDir,
+    TOOLS_EXECUTABLE_DIR: layout.executableDir,
   };
 }
 

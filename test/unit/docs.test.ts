@@ -13,9 +13,10 @@ import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatus } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
 import { Screen } from "../../harness/invoke/screen.ts";
-import type { ToolNames } from "../../harness/tool/new/names.ts";
+import type { Scaffold } from "../../harness/tool/new/scaffold.ts";
 import { expected, testCase } from "../../harness/tool/cases/case-file.ts";
-import { toolFiles } from "../../harness/tool/new/templates.ts";
+import { nodeScaffold } from "../../harness/tool/new/templates/node.ts";
+import { pythonScaffold } from "../../harness/tool/new/templates/python.ts";
 import { generatedPages } from "../../scripts/docs/pages.ts";
 import { tables } from "../../scripts/docs/tables.ts";
 import { readDoctorOptions } from "../../worker/doctor/command-line.ts";
@@ -409,14 +410,16 @@ describe("an example is accepted:", () => {
 
   test("the tools of the README, which are those that harness tool new makes, without their comments", () => {
     const readme = read("README.md");
-    const made = (runtime: "python" | "node", names: ToolNames): string =>
-      toolFiles(runtime, "function", "any", names)
-        .tool.text.replaceAll(/^ *""".*"""\n\n?|^\/\*\*[^]*?\*\/\n/gm, "")
+    const made = ({ files: [tool] }: Scaffold): string =>
+      tool!.text
+        .replaceAll(/^ *""".*"""\n\n?|^\/\*\*[^]*?\*\/\n/gm, "")
         .replaceAll("\n\n\n", "\n\n");
     const [python] = blocks(readme, "python");
-    expect(python).toBe(made("python", { file: "count_words", callable: "count_words" }));
+    expect(python).toBe(
+      made(pythonScaffold("function", "any", { file: "count_words", callable: "count_words" })),
+    );
     expect(blocks(read("docs/write-a-python-tool.md"), "python")).toContain(python);
-    const node = made("node", { file: "count-words", callable: "countWords" });
+    const node = made(nodeScaffold("any", { file: "count-words", callable: "countWords" }));
     expect(blocks(readme, "ts")).toEqual([node]);
     expect(blocks(read("docs/write-a-typescript-tool.md"), "ts")).toContain(node);
   });

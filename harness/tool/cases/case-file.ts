@@ -56,6 +56,7 @@ export const expected = maps({
 /** Schema of a case. */
 export const testCase = maps({
   name,
+  tool: name.optional(),
   args: object.default({}),
   artifacts: z.record(z.string(), inputs, accepts("a map of artifacts")).default({}),
   config: object.default({}),
@@ -68,15 +69,16 @@ const file = maps({ tool: name, cases: z.array(testCase, accepts("a list of case
 /** What a call of a case should come to. */
 export type Expected = z.output<typeof expected>;
 /** A case. Artifacts by parameter: a path from the file on, or a text. */
-export type TestCase = z.output<typeof testCase>;
+export interface TestCase extends z.output<typeof testCase> {
+  /** As the manifest calls it. */
+  readonly tool: string;
+}
 /** An input artifact of a case. */
 export type CaseInput = z.output<typeof input>;
 
 /** The cases of a file. */
 export interface CaseFile {
   readonly path: string;
-  /** As the manifest calls it. */
-  readonly tool: string;
   readonly cases: readonly TestCase[];
 }
 
@@ -104,7 +106,10 @@ export async function readCaseFile(path: string): Promise<CaseFile> {
   const reading = readDocument(await readFile(path));
   if (!reading.ok) throw unusable(path, problemsAt(reading.findings));
   const parsed = file.safeParse(reading.document.value, { reportInput: true });
-  if (parsed.success) return { path, ...parsed.data };
+  if (parsed.success) {
+    const { tool, cases } = parsed.data;
+    return { path, cases: cases.map((each) => ({ ...each, tool: each.tool ?? tool })) };
+  }
   const found = new DocumentProblems(reading.document, "cases", "case");
   found.addIssues([], parsed.error);
   throw unusable(path, found.problems);

@@ -12,7 +12,7 @@ import { type CallInputs, stageInputs } from "../../invoke/call-inputs.ts";
 import type { Answer } from "../../messages.ts";
 import { type CallEnd, callHere } from "../local-call.ts";
 import type { LocalInvoker } from "../local-invoker.ts";
-import type { CaseFile, CaseInput, Expected, TestCase } from "./case-file.ts";
+import type { CaseInput, Expected, TestCase } from "./case-file.ts";
 import { differences, differs, textDifference } from "./differences.ts";
 
 /** What became of a case. */
@@ -22,14 +22,14 @@ export interface CaseEnd {
   readonly executionTimeMs: number;
 }
 
-/** Makes the call of a case. Throws UsageError for inputs that are not there. */
+/** Makes the call of a case of the file `path`. Throws UsageError for inputs that are not there. */
 export async function runCase(
   localInvoker: LocalInvoker,
-  { path, tool }: CaseFile,
+  path: string,
   testCase: TestCase,
   context: Context,
 ): Promise<CaseEnd> {
-  const { args, config } = testCase;
+  const { tool, args, config } = testCase;
   const inputs = await inputsOf(testCase, dirname(path));
   const staged = await stageInputs(inputs, args, localInvoker.artifacts, context.signal);
   const profile = localInvoker.manifest.tools.get(tool)?.profile;

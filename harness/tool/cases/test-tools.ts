@@ -12,13 +12,7 @@ import { toHostPaths } from "../host-paths.ts";
 import { localCaller } from "../local-call.ts";
 import { openManifestFoundation } from "../local-foundation.ts";
 import { type LocalInvoker, openLocalInvoker } from "../local-invoker.ts";
-import {
-  type CaseFile,
-  type TestCase,
-  caseFileEnding,
-  findCaseFiles,
-  readCaseFile,
-} from "./case-file.ts";
+import { type TestCase, caseFileEnding, findCaseFiles, readCaseFile } from "./case-file.ts";
 import { runCase } from "./run-case.ts";
 
 /** Bytes of a failed case's output that are shown: the last ones. */
@@ -41,10 +35,12 @@ export async function testTools(
   const directory = dir ?? (await usualToolsDir());
   if (!(await hasManifest(directory))) throw new UsageError(`${directory} has no manifest.yaml`);
   const layout = await layoutOf(directory);
-  const paths = await findCaseFiles([layout.pythonDir, layout.nodeDir]);
+  const { pythonDir, nodeDir, executableDir } = layout;
+  const paths = await findCaseFiles([pythonDir, nodeDir, executableDir]);
   const files = await Promise.all(paths.map(readCaseFile));
-  const chosen = files.filter(({ tool }) => wanted.length === 0 || wanted.includes(tool));
-  const missing = wanted.find((name) => !chosen.some(({ tool }) => tool === name));
+  const all = files.flatMap(({ path, cases }) => cases.map((each) => [path, each] as const));
+  const chosen = all.filter(([, { tool }]) => wanted.length === 0 || wanted.includes(tool));
+  const missing = wanted.find((name) => !chosen.some(([, { tool }]) => tool === name));
   if (missing !== undefined || chosen.length === 0) {
     const what = missing === undefined ? "test" : `test of the tool "${missing}"`;
     throw new UsageError(`${directory} has no ${what}; tests are in files NAME${caseFileEnding}`);
@@ -59,13 +55,11 @@ export async function testTools(
   await using localInvoker = openLocalInvoker(foundation, { caller: localCaller, observer });
 
   const counts: Record<Ending, number> = { passed: 0, failed: 0, skipped: 0 };
-  for (const file of chosen) {
-    for (const testCase of file.cases) {
-      output.clear();
-      const ending = await testOne(localInvoker, file, testCase, context);
-      if (ending === "failed") output.show(context, (text) => toHostPaths(text, layout));
-      counts[ending]++;
-    }
+  for (const [path, testCase] of chosen) {
+    output.clear();
+    const ending = await testOne(localInvoker, path, testCase, context);
+    if (ending === "failed") output.show(context, (text) => toHostPaths(text, layout));
+    counts[ending]++;
   }
   const { passed, failed, skipped } = counts;
   context.out.line(`${passed} passed, ${failed} failed, ${skipped} skipped`);
@@ -74,18 +68,19 @@ export async function testTools(
 
 async function testOne(
   localInvoker: LocalInvoker,
-  file: CaseFile,
+  path: string,
   testCase: TestCase,
   context: Context,
 ): Promise<Ending> {
-  const title = `${file.tool}: ${testCase.name}`;
+  const { tool, name } = testCase;
+  const title = `${tool}: ${name}`;
   const { tools, unavailable } = localInvoker.manifest;
-  const reason = testCase.skip ?? unavailable.get(file.tool)?.reason;
+  const reason = testCase.skip ?? unavailable.get(tool)?.reason;
   if (reason !== undefined) return tell("skipped", `${title} (${reason})`, [], context);
-  if (!tools.has(file.tool)) {
-    return tell("failed", title, [`${file.path}: the manifest has no such tool`], context);
+  if (!tools.has(tool)) {
+    return tell("failed", title, [`${path}: the manifest has no such tool`], context);
   }
-  const { problems, executionTimeMs } = await runCase(localInvoker, file, testCase, context);
+  const { problems, executionTimeMs } = await runCase(localInvoker, path, testCase, context);
   const ending = problems.length === 0 ? "passed" : "failed";
   return tell(ending, `${title} (${executionTimeMs} ms)`, problems, context);
 }

@@ -9,7 +9,7 @@ import type { Profiles } from "../../../worker/sandbox/profile.ts";
 import { UsageError } from "../../context.ts";
 
 /** An entry in the manifest's own words. */
-export type ManifestEntry = Readonly<Record<string, string | number>>;
+export type ManifestEntry = Readonly<Record<string, string | number | readonly string[]>>;
 
 const emptyManifest = `# The tools that a worker serves. A worker that runs follows every change of this file.
 version: 1
@@ -21,11 +21,12 @@ tools: {}
 const firstIndent = "  ";
 
 /**
- * The text of a manifest with one more tool.
+ * The text of a manifest with one more entry.
  *
  * @param path of the file; for messages
  * @param text of the file, or undefined when there is none yet
  * @param profiles that its tools may name
+ * @param provided names of the tools that the entry makes; its own unless given
  * Throws UsageError when the tool is there already, or the manifest cannot be used or be added to.
  */
 export function withEntry(
@@ -34,14 +35,14 @@ export function withEntry(
   tool: string,
   entry: ManifestEntry,
   profiles: Profiles,
+  provided: readonly string[] = [tool],
 ): string {
   const before = text ?? emptyManifest;
   const { tools, unavailable } = parse(path, before, profiles);
-  if (tools.has(tool) || unavailable.has(tool)) {
-    throw new UsageError(`${path} has a tool "${tool}" already`);
-  }
+  const taken = [tool, ...provided].find((name) => tools.has(name) || unavailable.has(name));
+  if (taken !== undefined) throw new UsageError(`${path} has a tool "${taken}" already`);
   const after = insert(before, { [tool]: entry });
-  if (after === undefined || !isOneMore(after, tools, tool, profiles)) {
+  if (after === undefined || !hasMore(after, tools, provided, profiles)) {
     throw new UsageError(
       `${path} is written in a way that cannot be added to; add this to its tools:\n${stringify({ [tool]: entry })}`,
     );
@@ -58,16 +59,16 @@ function parse(path: string, text: string, profiles: Profiles): Manifest {
   }
 }
 
-/** Whether a text says what another said, and one tool more. */
-function isOneMore(
+/** Whether a text says what another said, and these tools more. */
+function hasMore(
   text: string,
   before: Manifest["tools"],
-  tool: string,
+  added: readonly string[],
   profiles: Profiles,
 ): boolean {
   try {
     const tools = new Map(read("", text, profiles).tools);
-    return tools.delete(tool) && isDeepStrictEqual(tools, before);
+    return added.every((tool) => tools.delete(tool)) && isDeepStrictEqual(tools, before);
   } catch (error) {
     if (error instanceof ManifestError) return false;
     throw error;

@@ -16,13 +16,16 @@ import {
 } from "../../package.ts";
 import { findPython } from "../../prerequisites.ts";
 import { printable } from "../../invoke/screen.ts";
-import { layoutOf, usualToolsDir } from "../../tools-layout.ts";
+import { type ToolsLayout, layoutOf, usualToolsDir } from "../../tools-layout.ts";
 import { quote, shortPath, typedCommand } from "../../options/typed-command.ts";
 import { withEntry } from "./manifest-entry.ts";
-import { type ToolNames, nodeNames, pythonClassName, pythonNames } from "./names.ts";
 import { readProfiles } from "../profiles.ts";
-import { type Shape, shapesOf } from "./shapes.ts";
-import { exampleArgs, nodeCompanions, toolFiles } from "./templates.ts";
+import { nodeNames, pythonClassName, pythonNames } from "./names.ts";
+import type { Scaffold } from "./scaffold.ts";
+import { type Shape, executableShapes, nodeShapes, pythonShapes, shapesOf } from "./shapes.ts";
+import { executableScaffold } from "./templates/executable.ts";
+import { nodeCompanions, nodeScaffold } from "./templates/node.ts";
+import { pythonScaffold } from "./templates/python.ts";
 
 /** Seconds that the manifest grants a new tool. */
 const timeoutSeconds = 30;
@@ -37,7 +40,8 @@ const nodeTypesFile = "@types/node/package.json";
 /** The command line, without the name. */
 export interface ToolNewOptions {
   readonly runtime: Runtime;
-  readonly shape: Shape;
+  /** The first of the language unless given. */
+  readonly shape?: Shape;
   /** Of the manifest; where tools usually are unless given. */
   readonly dir?: string;
 }
@@ -48,90 +52,101 @@ export async function newTool(
   options: ToolNewOptions,
   context: Context,
 ): Promise<number> {
-  const { runtime, shape } = options;
-  if (!shapesOf[runtime].includes(shape)) {
-    const known = shapesOf[runtime].join(", ");
-    throw new UsageError(`--shape ${shape} is none of --runtime ${runtime}; accepted: ${known}`);
-  }
+  const { runtime } = options;
+  const shape = options.shape ?? shapesOf[runtime][0];
   const dir = options.dir ?? (await usualToolsDir());
-  const maker = await makerOf(tool, options, context);
-  const files = toolFiles(runtime, shape, tool, maker.names);
+  const scaffold = await scaffoldOf(tool, runtime, shape, context);
   const layout = await layoutOf(dir);
-  const sources = relative("", runtime === "python" ? layout.pythonDir : layout.nodeDir) || ".";
-  const toolPath = join(sources, files.tool.name);
-  const testPath = join(sources, files.test.name);
+  const sources = relative("", sourcesOf(layout, runtime)) || ".";
+  const files = scaffold.files.map((file) => ({ ...file, path: join(sources, file.name) }));
   const manifestPath = relative("", layout.manifestPath);
 
   const manifest = await readIfThere(manifestPath);
   const entry = {
     runtime,
-    module: runtime === "python" ? maker.names.file : files.tool.name,
-    [shape === "class" ? "class_name" : "function"]: maker.names.callable,
+    ...scaffold.entry,
     description: "Count the words of a text",
     timeout_seconds: timeoutSeconds,
   };
   const profiles = await readProfiles(context.environment);
-  const extended = withEntry(manifestPath, manifest, tool, entry, profiles);
-  await refuseExisting([toolPath, testPath]);
-  await mkdir(sources, { recursive: true });
-  const created = await createAll([
-    [toolPath, files.tool.text],
-    [testPath, files.test.text],
-    ...(await maker.companions(sources)),
-  ]);
+  const extended = withEntry(manifestPath, manifest, tool, entry, profiles, scaffold.tools);
+  await refuseExisting(files.map(({ path }) => path));
+  for (const { path } of files) await mkdir(dirname(path), { recursive: true });
+  const companions = runtime === "node" ? await missingOf(sources, nodeCompanions) : [];
+  const created = await createAll([...files, ...companions]);
   await writeFile(manifestPath, extended);
 
   const { out } = context;
   for (const path of created) out.line(printable(`created ${path}`));
   out.line(printable(`${manifest === undefined ? "created" : "extended"} ${manifestPath}`));
   const isUsual = relative(await usualToolsDir(), dir) === "";
-  const target = `${toolPath}:${maker.names.callable}`;
-  const harness = typedCommand("harness", harnessCommandPath, context.environment);
-  const place = { harness, directory: isUsual ? undefined : quote(dir), target };
-  out.line(nextSteps(tool, place, maker.typesCommand(testPath)));
+  const place = {
+    harness: typedCommand("harness", harnessCommandPath, context.environment),
+    directory: isUsual ? undefined : quote(dir),
+    sources,
+    types: typesCommand(
+      runtime,
+      files.map(({ path }) => path),
+    ),
+  };
+  out.line(nextSteps(scaffold, place));
   return exit.success;
 }
 
-type NewFile = readonly [path: string, text: string];
-
-/** What differs from language to language. */
-interface Maker {
-  readonly names: ToolNames;
-  /** Files that the tools of this language need once, where they are not there yet. */
-  companions(directory: string): Promise<readonly NewFile[]>;
-  /** A command that lets editors know the types that a tool imports, where they may not yet. */
-  typesCommand(path: string): string | undefined;
+function sourcesOf({ pythonDir, nodeDir, executableDir }: ToolsLayout, runtime: Runtime): string {
+  return { python: pythonDir, node: nodeDir, executable: executableDir }[runtime];
 }
 
-async function makerOf(
+/** Throws UsageError for a shape that the language does not have. */
+async function scaffoldOf(
   tool: string,
-  { runtime, shape }: ToolNewOptions,
+  runtime: Runtime,
+  shape: Shape,
   { environment }: Context,
-): Promise<Maker> {
-  if (runtime === "node") {
-    return {
-      names: nodeNames(tool),
-      companions: (directory) => missingOf(directory, nodeCompanions),
-      typesCommand: (path) => {
-        if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
-        // A team shares the entry of package.json: a version, but in a checkout, which knows no
-        // other than itself.
-        const own = isCheckout ? quote(nodeToolPackage) : `secure-tool-runtime@${packageVersion()}`;
-        const packages = `${own} ${nodeTypes}`;
-        return `npm install --prefix ${quote(dirname(path))} --save-dev ${packages}`;
-      },
-    };
+): Promise<Scaffold> {
+  switch (runtime) {
+    case "python": {
+      const checked = shapeOf(pythonShapes, shape, runtime);
+      const names = await pythonNames(tool, await findPython(environment));
+      const isClass = checked === "class" || checked === "provider";
+      const callable = isClass ? pythonClassName(names.callable) : names.callable;
+      return pythonScaffold(checked, tool, { ...names, callable });
+    }
+    case "node":
+      shapeOf(nodeShapes, shape, runtime);
+      return nodeScaffold(tool, nodeNames(tool));
+    case "executable":
+      return executableScaffold(shapeOf(executableShapes, shape, runtime), tool);
   }
-  const names = await pythonNames(tool, await findPython(environment));
-  return {
-    names: shape === "class" ? { ...names, callable: pythonClassName(names.callable) } : names,
-    companions: async () => [],
-    typesCommand: () => {
-      const install = `pip install ${quote(shortPath(pythonWheel()))}`;
-      // The published package has the wheel already.
-      return isCheckout ? `npm run wheel --prefix ${quote(packageRoot)} && ${install}` : install;
-    },
-  };
+}
+
+function shapeOf<T extends Shape>(known: readonly T[], shape: Shape, runtime: Runtime): T {
+  const found = known.find((each) => each === shape);
+  if (found !== undefined) return found;
+  const text = `--shape ${shape} is none of --runtime ${runtime}; accepted: ${known.join(", ")}`;
+  throw new UsageError(text);
+}
+
+/** A command that lets editors know the types that a tool imports, where they may not yet. */
+function typesCommand(runtime: Runtime, [path = ""]: readonly string[]): string | undefined {
+  if (runtime === "executable") return undefined;
+  if (runtime === "python") {
+    const install = `pip install ${quote(shortPath(pythonWheel()))}`;
+    // The published package has the wheel already.
+    return isCheckout ? `npm run wheel --prefix ${quote(packageRoot)} && ${install}` : install;
+  }
+  if (resolves(path, runtimeModule) && resolves(path, nodeTypesFile)) return undefined;
+  // A team shares the entry of package.json: a version, but in a checkout, which knows no other
+  // than itself.
+  const own = isCheckout ? quote(nodeToolPackage) : `secure-tool-runtime@${packageVersion()}`;
+  return `npm install --prefix ${quote(dirname(path))} --save-dev ${own} ${nodeTypes}`;
+}
+
+/** A file to be, by its path from here. */
+interface NewFile {
+  readonly path: string;
+  readonly text: string;
+  readonly mode?: number;
 }
 
 /** The files that are not there yet. */
@@ -142,7 +157,7 @@ async function missingOf(
   const missing: NewFile[] = [];
   for (const [name, text] of Object.entries(texts)) {
     const path = join(directory, name);
-    if (!(await isThere(path))) missing.push([path, text]);
+    if (!(await isThere(path))) missing.push({ path, text });
   }
   return missing;
 }
@@ -184,8 +199,8 @@ function isThere(path: string): Promise<boolean> {
 async function createAll(files: readonly NewFile[]): Promise<readonly string[]> {
   const created: string[] = [];
   try {
-    for (const [path, text] of files) {
-      await writeFile(path, text, { flag: "wx" });
+    for (const { path, text, mode } of files) {
+      await writeFile(path, text, { flag: "wx", ...(mode !== undefined && { mode }) });
       created.push(path);
     }
     return created;
@@ -200,33 +215,42 @@ function alreadyThere(path: string): UsageError {
   return new UsageError(`${path} is there already, and is not overwritten`);
 }
 
-/** Where a new tool is, as words of a command line. */
+/** Where a new tool is, as words of command lines. */
 interface Place {
   readonly harness: string;
   /** Of the manifest; undefined where commands look by themselves. */
   readonly directory: string | undefined;
-  /** `FILE:NAME`. */
-  readonly target: string;
+  /** Of the tool's files. */
+  readonly sources: string;
+  /** Installs types; undefined where there are none, or they are there. */
+  readonly types: string | undefined;
 }
 
-function nextSteps(
-  tool: string,
-  { harness, directory, target }: Place,
-  typesCommand: string | undefined,
-): string {
-  const args = quote(exampleArgs);
+function nextSteps({ files, tools, target, call, buildCommand }: Scaffold, place: Place): string {
+  const { harness, directory, sources, types } = place;
+  const [tool = ""] = tools;
+  const path = join(sources, files[0]?.name ?? "");
+  const step = (title: string, command: string | undefined): readonly string[] =>
+    command === undefined ? [] : [title, `  ${command}`];
   return [
     "",
-    "Test it, in its sandbox and without a broker:",
-    `  ${harness} tool test${directory === undefined ? "" : ` ${directory}`}`,
-    "Run it once:",
-    `  ${harness} tool run ${quote(target)} --args ${args}`,
-    "Serve it, and see what it prints:",
-    `  ${harness} dev${directory === undefined ? "" : ` --tools ${directory}`}`,
-    "Call it, in another terminal; what you change holds from the next call on:",
-    `  ${harness} invoke --tool ${quote(tool)} --args ${args}`,
-    ...(typesCommand === undefined
-      ? []
-      : ["Let your editor know the types, once:", `  ${typesCommand}`]),
+    ...step("Build it, after each change:", buildCommand?.(path)),
+    ...step(
+      "Test it, in its sandbox and without a broker:",
+      `${harness} tool test${directory === undefined ? "" : ` ${directory}`}`,
+    ),
+    ...step(
+      "Run it once:",
+      target && `${harness} tool run ${quote(join(sources, target))} ${call}`,
+    ),
+    ...step(
+      "Serve it, and see what it prints:",
+      `${harness} dev${directory === undefined ? "" : ` --tools ${directory}`}`,
+    ),
+    ...step(
+      "Call it, in another terminal; what you change holds from the next call on:",
+      `${harness} invoke --tool ${quote(tool)} ${call}`,
+    ),
+    ...step("Let your editor know the types, once:", types),
   ].join("\n");
 }

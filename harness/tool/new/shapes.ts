@@ -4,19 +4,21 @@
 import type { Runtime } from "../../../worker/manifest/manifest.ts";
 
 /** Shapes of Python tools. */
-export const pythonShapes = ["function", "async", "class"] as const;
+export const pythonShapes = ["function", "async", "class", "provider"] as const;
 /** Shapes of Node tools: every function may be asynchronous. */
-const nodeShapes = ["function"] as const;
+export const nodeShapes = ["function"] as const;
+/** Languages of executables. */
+export const executableShapes = ["shell", "go"] as const;
 
-/** A shape of any language. */
-export type Shape = (typeof pythonShapes)[number];
-
-/** Every shape, for the command line. */
-export const allShapes: readonly Shape[] = pythonShapes;
-
-/** The shapes of a language. */
-export const shapesOf: Readonly<Record<Runtime, readonly Shape[]>> = {
+/** The shapes of a language; the first one where none is named. */
+export const shapesOf = {
   python: pythonShapes,
   node: nodeShapes,
-  executable: [],
-};
+  executable: executableShapes,
+} as const satisfies Readonly<Record<Runtime, readonly string[]>>;
+
+/** A shape of any language. */
+export type Shape = (typeof shapesOf)[Runtime][number];
+
+/** Every shape, for the command line. */
+export const allShapes: readonly Shape[] = [...new Set(Object.values(shapesOf).flat())];

@@ -8,7 +8,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { type TestContext, afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pythonShapes } from "../../../harness/tool/new/shapes.ts";
-import { toolFiles } from "../../../harness/tool/new/templates.ts";
+import { pythonScaffold } from "../../../harness/tool/new/templates/python.ts";
 import { type PythonProject, createPythonProject } from "../../support/authors/python-project.ts";
 import { installedOnce, installedOrSkipped } from "../../support/installed-once.ts";
 import { pypiPackages } from "../../support/pypi-packages.ts";
@@ -76,9 +76,9 @@ beforeAll(async () => {
   await mkdir(at("tools"));
   await cp(join(checkout, "examples/tools/python/example_tools.py"), at("tools/example_tools.py"));
   for (const shape of pythonShapes) {
-    const names = { file: shape, callable: "made" };
-    const { tool } = toolFiles("python", shape, "made", names);
-    await writeFile(at(join("tools", tool.name)), tool.text);
+    const names = { file: `made_${shape}`, callable: "Made" };
+    const [tool] = pythonScaffold(shape, "made", names).files;
+    await writeFile(at(join("tools", tool!.name)), tool!.text);
   }
   await writeFile(at("tools/everything.py"), everything);
   await mkdir(at("wrong"));
@@ -102,9 +102,9 @@ test("so does the test in the guide", async () => {
   const guide = await readFile(join(checkout, "docs/write-a-python-tool.md"), "utf8");
   const [, example = ""] = /^```py\n(.*?)^```$/ms.exec(guide) ?? [];
   const names = { file: "count_words", callable: "count_words" };
-  const { tool } = toolFiles("python", "function", "count_words", names);
+  const [tool] = pythonScaffold("function", "count_words", names).files;
   await mkdir(at("guide"));
-  await writeFile(at("guide/count_words.py"), tool.text);
+  await writeFile(at("guide/count_words.py"), tool!.text);
   await writeFile(at("guide/test_guide.py"), `${example}\ntest_counts(".")\nprint("ran")\n`);
   const ending = await run(project.python, ["test_guide.py"], { cwd: at("guide") });
   expect(ending).toMatchObject({ status: 0, stdout: "ran\n", stderr: "" });

@@ -195,6 +195,15 @@ tools:
       expect(output).toMatch(/invocation failed .*code=EXECUTION_ERROR\n {4}Tool raised KeyError/);
       expect(output).toMatch(/ stdout waits: before it waits\n[^]*invocation timed out/);
       expect(output).not.toMatch(/\bworker\/|tool_runner|[0-9a-f]{32}| info /);
+      // The caller is told, too, also when the tool was stopped.
+      const logs = async (tool: string): Promise<string> => {
+        const place = ["--port", dev.port, "--namespace", namespace];
+        return (await runCli(["invoke", ...place, "--tool", tool, "--logs"])).stderr;
+      };
+      expect(await logs("fails")).toMatch(
+        /stdout: before it fails\nstderr: Traceback .*\nstderr: .*printing\.py", line 4, in fails\nstderr: {5}return \{\}\["missing"\]\n[^]*EXECUTION_ERROR: Tool raised KeyError/,
+      );
+      expect(await logs("waits")).toMatch(/stdout: before it waits\n[^]*SANDBOX_TIMEOUT/);
     },
   );
 

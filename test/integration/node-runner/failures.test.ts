@@ -120,6 +120,17 @@ Caused by: TypeError: Cannot read properties of undefined (reading 'x')
 `);
   });
 
+  test("stderr has no source of packages", async () => {
+    const toolsDir = await toolsDirectory({
+      "node_modules/thrower/index.js": "exports.fail = () => { throw new Error('x'); };",
+      "f.cjs": "const { fail } = require('thrower');\nexports.f = () => fail();",
+    });
+    const { stderr } = await runTool("f.cjs", "f", { toolsDir });
+    expect(stderr).toMatch(
+      /^Error: x\n {4}at .*thrower\/index\.js:1:\d+\)\n {4}at .*\/f\.cjs:2:\d+\)\n {8}exports\.f = .*\n +\^\n$/,
+    );
+  });
+
   test("a stack that a tool makes up cannot keep the runner from its answer", async () => {
     const toolsDir = await toolsDirectory({
       "f.cjs": `exports.f = () => {

@@ -2,6 +2,7 @@
  * `harness tool test`: every scaffold passes its test, a broken tool does not and says why, and a
  * file that is no test is refused.
  */
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -13,6 +14,8 @@ const timeoutMs = 120_000;
 const shapes = Object.entries(shapesOf).flatMap(([runtime, names]) =>
   names.map((shape) => ({ runtime, shape, tool: `${runtime}-${shape}` })),
 );
+/** They run as they are made. */
+const unbuilt = shapes.filter(({ shape }) => shape !== "go");
 
 /** The directory of a manifest. */
 let tools: string;
@@ -23,7 +26,14 @@ beforeEach(async () => {
 });
 
 const toolTest = (...args: readonly string[]): Promise<CliResult> =>
-  runCli(["tool", "test", tools, ...args]);
+  runCli(["tool", "test", tools, ...args], { PACKAGE_POLICY: "check" });
+
+async function toolNew({ runtime, shape, tool }: (typeof shapes)[number]): Promise<string> {
+  const options = ["--runtime", runtime, "--shape", shape, "--dir", tools];
+  const { exitCode, stdout, stderr } = await runCli(["tool", "new", tool, ...options]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  return stdout;
+}
 
 async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -45,13 +55,9 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
     "passes every shape that tool new makes, and fails a broken one with its traceback",
     { tags: "full" },
     async () => {
-      for (const { runtime, shape, tool } of shapes) {
-        const made = await runCli([
-          ...["tool", "new", tool, "--runtime", runtime, "--shape", shape, "--dir", tools],
-        ]);
-        expect(made).toMatchObject({ exitCode: 0, stderr: "" });
-      }
-      const all = 2 * shapes.length;
+      for (const shape of unbuilt) await toolNew(shape);
+      // A provider has a case more.
+      const all = 2 * unbuilt.length + 1;
       const passed = await toolTest();
       expect(passed).toMatchObject({ exitCode: 0, stderr: "" });
       expect(passed.stdout).toMatch(new RegExp(`^${all} passed, 0 failed, 0 skipped\n$`, "m"));
@@ -71,6 +77,31 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
       );
     },
   );
+
+  test(
+    "passes a tool in Go once it is built by the printed command",
+    { tags: "full" },
+    async ({ skip }) => {
+      if (spawnSync("go", ["version"]).status !== 0) skip("there is no Go");
+      const stdout = await toolNew(shapes.find(({ shape }) => shape === "go")!);
+      const before = await toolTest();
+      expect(before.stdout).toMatch(/^0 passed, 0 failed, 2 skipped$/m);
+      const [, build = ""] = /^ {2}(.* go build .*)$/m.exec(stdout) ?? [];
+      execFileSync("sh", ["-c", build], { stdio: "ignore" });
+      const after = await toolTest();
+      expect(after).toMatchObject({ exitCode: 0 });
+      expect(after.stdout).toMatch(/^2 passed, 0 failed, 0 skipped$/m);
+    },
+  );
+
+  test("passes the examples", { tags: "full" }, async () => {
+    const examples = join(import.meta.dirname, "../../../../examples/tools");
+    const { exitCode, stdout } = await runCli(["tool", "test", examples]);
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^[1-9]\d* passed, 0 failed, 0 skipped\n$/m) as string,
+    });
+  });
 
   test("gives a tool its artifacts and configuration, and compares what it makes", async () => {
     await writeFiles({
@@ -105,6 +136,7 @@ cases:
     expect:
       result: { one: a.txt, many: [], key: 1 }
       artifacts: { joined.txt: "\\e[2J\\nb", other.txt: "" }
+      statuses: [2 of 2]
   - name: no error
     artifacts: { one: ../inputs/a.txt, many: [../inputs/a.txt, ../inputs/a.txt] }
     config: { key: k }
@@ -126,6 +158,7 @@ failed  joins: not as expected (n ms)
     result.rest: expected nothing, found {"a":1,"b":[1]}
     artifacts: expected ["joined.txt","other.txt"], found ["joined.txt"]
     artifact joined.txt, line 2: expected "b", found "from a file"
+    statuses[0]: expected "2 of 2", found "1 of 2"
 failed  joins: no error (n ms)
     error: expected "TOOL_ERROR", found nothing
 failed  joins: another error (n ms)
