@@ -15,7 +15,7 @@ RUN if [ -e package-lock.json ]; then npm ci && npm run build && npm prune --omi
 
 FROM ${BASE}
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends bubblewrap python3 \
+  && apt-get install --yes --no-install-recommends bubblewrap python3 python3-pip \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/str
 COPY --from=build /build/package.json /build/LICENSE ./
@@ -28,7 +28,7 @@ COPY --from=build /build/examples examples
 COPY --from=build /build/deploy deploy
 RUN ln -s /opt/str/bin/str-worker.mjs /usr/local/bin/str-worker \
   && ln -s /opt/str/bin/harness.mjs /usr/local/bin/harness \
-  && install -d -o 1000 -g 1000 /sandbox/work /sam/artifacts \
+  && install -d -o 1000 -g 1000 /sandbox/work /sandbox/environments /sam/artifacts \
   && install -d /tools/python /tools/node
 ENV HOME=/tmp NODE_ENV=production ARTIFACT_SERVICE_TYPE=filesystem
 # Half the memory: docs/operate.md, "Load".

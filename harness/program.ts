@@ -40,6 +40,7 @@ import {
   timeoutOption,
   userOption,
 } from "./options/options.ts";
+import { addEnv } from "./packages/commands.ts";
 import { packageVersion } from "./package.ts";
 import { printable } from "./invoke/screen.ts";
 import type { FakeGcsCommandOptions } from "./fake-gcs-command.ts";
@@ -110,6 +111,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addTools(program, context, finish);
   addAgentYaml(program, context, finish);
   addArtifact(program, context, finish);
+  addEnv(program, context, finish);
   return program;
 }
 

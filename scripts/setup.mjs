@@ -40,6 +40,9 @@ const rabbitmq = {
   services: ["rabbitmq-server.service", "epmd.service", "epmd.socket"],
 };
 
+/** Tests install packages of their own with it; without it they are skipped, too. */
+const pip = { name: "python3-pip", file: "/usr/lib/python3/dist-packages/pip/__init__.py" };
+
 /** What each command needs of Debian. A new need is one entry here. */
 const needs = {
   packages: [],
@@ -49,7 +52,7 @@ const needs = {
 };
 
 /** What each command makes use of, and can do without. */
-const wishes = { packages: [], demo: [], test: [rabbitmq], wheel: [] };
+const wishes = { packages: [], demo: [], test: [rabbitmq, pip], wheel: [] };
 
 const oldestNode = 20;
 const exitUnavailable = 69;

@@ -8,7 +8,6 @@ import type { ArtifactStore } from "./artifacts/store.ts";
 import { openAudit } from "./audit.ts";
 import { timeLimitProblem } from "./broker/open.ts";
 import { type Config, ConfigError, type Environment } from "./config/config.ts";
-import { interpreters } from "./environments/interpreters.ts";
 import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
@@ -19,7 +18,7 @@ import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
 import { type PreparedPython, preparePython } from "./runners/python-host.ts";
-import type { InstallationOf, ToolRunner } from "./runners/runner.ts";
+import type { InstallationOf, Interpreter, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "./sandbox/host-access.ts";
@@ -98,17 +97,9 @@ export async function openFoundation(
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);
   if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
-  // Each needs the other, from the first tool on.
-  let opened: ToolEnvironments | undefined;
-  const installationOf: InstallationOf = (tool) => opened?.installationOf(tool);
-  const given = { backend, preparedPython, installationOf };
-  const runners = parts.use(await openLanguages(config, host, given));
-  const programOf = async (tool: ToolEntry): Promise<string> => {
-    const interpreter = await runners.byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
-    return interpreter?.executable ?? usualProgram(config, tool);
-  };
-  const environments = parts.use(openEnvironments(config, host, { backend, installs, programOf }));
-  opened = environments;
+  const { runners, environments } = parts.use(
+    await openLanguages(config, host, { backend, preparedPython, installs }),
+  );
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
@@ -231,16 +222,47 @@ function backendOptions(config: Config, host: Host) {
   };
 }
 
-function openLanguages(
+/** What {@link openLanguages} uses beside the configuration. */
+interface LanguageParts {
+  readonly backend: SandboxBackend;
+  readonly preparedPython?: Promise<PreparedPython> | undefined;
+  readonly installs: InstallMode;
+}
+
+/** Runners, and the environments of the tools that they run. */
+export interface Languages extends AsyncDisposable {
+  readonly runners: Runners;
+  readonly environments: ToolEnvironments;
+}
+
+/** Opens the tool languages; the caller owns them. Throws SandboxError. */
+export async function openLanguages(
   config: Config,
   host: Host,
-  given: {
-    readonly backend: SandboxBackend;
-    readonly preparedPython: Promise<PreparedPython> | undefined;
-    readonly installationOf: InstallationOf;
-  },
+  { backend, preparedPython, installs }: LanguageParts,
+): Promise<Languages> {
+  await using opened = new AsyncDisposableStack();
+  // Each needs the other: packages are installed for an interpreter, and mounted by a runner.
+  const environments = openEnvironments(config, host, backend, installs, (tool) =>
+    runners.interpreterOf(tool),
+  );
+  const runners = opened.use(
+    await openToolRunners(config, host, backend, preparedPython, (tool) =>
+      environments.installationOf(tool),
+    ),
+  );
+  opened.use(environments);
+  const owned = opened.move();
+  return { runners, environments, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function openToolRunners(
+  config: Config,
+  host: Host,
+  backend: SandboxBackend,
+  preparedPython: Promise<PreparedPython> | undefined,
+  installationOf: InstallationOf,
 ): Promise<Runners> {
-  const { backend, preparedPython, installationOf } = given;
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const common = { backend, scratchDir, installationOf, workerEnvironment: host.environment };
@@ -281,24 +303,12 @@ function openLanguages(
   });
 }
 
-/** The interpreter of tools that name none; executables need none. */
-export function usualProgram({ sandbox }: Config, { runtime }: ToolEntry): string {
-  return runtime === "node" ? sandbox.nodeBin : sandbox.pythonBin;
-}
-
-/** What environments are made with. */
-export interface EnvironmentParts {
-  readonly backend: SandboxBackend;
-  readonly installs: InstallMode;
-  /** The interpreter of a tool, on the host. */
-  readonly programOf: (tool: ToolEntry) => Promise<string>;
-}
-
-/** The environments of tools' packages; the caller owns them, and disposes them before the backend. */
-export function openEnvironments(
+function openEnvironments(
   config: Config,
   host: Host,
-  { backend, installs, programOf }: EnvironmentParts,
+  backend: SandboxBackend,
+  installs: InstallMode,
+  interpreterOf: (tool: ToolEntry) => Promise<Interpreter>,
 ): ToolEnvironments {
   const { packages, sandbox, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
   return openToolEnvironments({
@@ -307,7 +317,7 @@ export function openEnvironments(
     environment: host.environment,
     backend,
     uid: isRoot() ? sandbox.uid : undefined,
-    interpreterOf: interpreters(programOf),
+    interpreterOf,
     installs,
     clock: host.clock,
     newId,

@@ -3,13 +3,7 @@
  * without a network.
  */
 import type { Config } from "./config/config.ts";
-import {
-  type Host,
-  openBackend,
-  openEnvironments,
-  readProfiles,
-  usualProgram,
-} from "./foundation.ts";
+import { type Host, openBackend, openLanguages, readProfiles } from "./foundation.ts";
 import { openCatalog } from "./manifest/catalog.ts";
 
 /** Result of a preparation. */
@@ -38,11 +32,8 @@ export async function prepare(
   const tools = [...catalog.manifest.tools.values()].filter(({ packages }) => packages);
   if (tools.length === 0) return report([], []);
   await using backend = await openBackend(config, host, { profiles }, signal);
-  await using environments = openEnvironments(config, host, {
-    backend,
-    installs: "wait",
-    programOf: (tool) => Promise.resolve(usualProgram(config, tool)),
-  });
+  await using languages = await openLanguages(config, host, { backend, installs: "wait" });
+  const { environments } = languages;
   const refusals = await Promise.all(tools.map((tool) => environments.refuse(tool, signal)));
   const rows = tools.flatMap((tool) => {
     const installation = environments.installationOf(tool);

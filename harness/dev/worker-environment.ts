@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Environment } from "../../worker/config/config.ts";
 import type { DevBroker } from "../dev-broker/dev-broker.ts";
 import { exampleManifest, exampleNodeDir, examplePythonDir } from "../package.ts";
+import { packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
 import { reachable } from "../worker/worker-command.ts";
@@ -51,6 +52,7 @@ export function workerEnvironment(
     HEALTH_PORT: "0",
     DRAIN_TIMEOUT_SECONDS: String(drainSeconds),
     ...given,
+    ...packageSettings(own),
     TOOL_LOGS: "caller",
     ...(layout !== undefined && {
       MANIFEST_PATH: layout.manifestPath,

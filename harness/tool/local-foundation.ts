@@ -18,6 +18,7 @@ import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
+import { packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
 import type { DebugOptions } from "./debug/debugged-backend.ts";
@@ -135,9 +136,12 @@ function manifestText({ target, profile, env }: LocalToolOptions): string {
 }
 
 function own({ environment }: Context): Environment {
-  return Object.fromEntries(
-    passedOn.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
-  );
+  return {
+    ...packageSettings(environment),
+    ...Object.fromEntries(
+      passedOn.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+    ),
+  };
 }
 
 function readSettings(

@@ -25,6 +25,7 @@ import { Agent, defaultAgentName } from "../agent.ts";
 import { DiscoveryClient, type ToolFacts } from "../discovery/discovery-client.ts";
 import { openCommandBroker } from "../options/broker-option.ts";
 import { CommandError, type Context, UsageError, exit, withCauses } from "../context.ts";
+import { packageSettings } from "../packages/variables.ts";
 import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
@@ -99,6 +100,7 @@ async function servedHere(
     SANDBOX_BWRAP_BIN: programs.bwrapBin,
     SANDBOX_PYTHON_BIN: programs.pythonBin,
     ...environment,
+    ...packageSettings(environment),
     ...(!isBrokerSet && { DEV_BROKER_HOST: "nobody" }),
     SAM_NAMESPACE: namespace,
     SANDBOX_WORK_DIR: join(home.path, "work"),

@@ -4,6 +4,7 @@
 import { describeVariables } from "../../worker/config/variables.ts";
 import type { Attack } from "../../worker/doctor/attacks/attack.ts";
 import { attacks } from "../../worker/doctor/attacks/catalog.ts";
+import { registryVariables } from "../../worker/environments/registry/variables.ts";
 import { errorCodeFacts } from "../../worker/protocol/errors.ts";
 import { limitFacts } from "../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
@@ -58,6 +59,15 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
   "audit fields": table(
     ["Field", "In", "Meaning"],
     Object.entries(auditFields).map(([name, [present, meaning]]) => [code(name), present, meaning]),
+  ),
+  "registry variables": table(
+    ["Variable", "Of", "Decides what is installed", "Also used as"],
+    registryVariables.map(({ name, installers, decides, also }) => [
+      code(name),
+      installers.join(", "),
+      yesOrNo(decides),
+      also === undefined ? "" : code(also),
+    ]),
   ),
   ...attackTables(),
 };

@@ -74,12 +74,16 @@ export const harnessMayImport: readonly string[] = [
 ];
 
 /**
- * What `harness tool` may know besides, which runs one tool as a worker does, without a broker, and
- * writes manifests: the parts as they are wired together, and the contracts that it decorates.
+ * What `harness tool` and `harness env` may know besides, which run tools and install packages as a
+ * worker does, without a broker, and write manifests: the parts as they are wired together, and the
+ * contracts that they decorate.
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
   "worker/app.ts",
+  "worker/environments/environments.ts",
+  "worker/environments/store.ts",
+  "worker/prepare.ts",
   "worker/foundation.ts",
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
@@ -165,7 +169,8 @@ export function importViolation(importer: string, target: string): string | unde
   if (topFolder(importer) === "worker") return workerViolation(importer, target);
   if (topFolder(target) === topFolder(importer)) return undefined;
   if (topFolder(importer) === "harness") {
-    const allowed = importer.startsWith("harness/tool/") ? harnessToolMayImport : harnessMayImport;
+    const runsTools = /^harness\/(?:tool|packages)\//.test(importer);
+    const allowed = runsTools ? harnessToolMayImport : harnessMayImport;
     const isAllowed = topFolder(target) === "worker" && isWithin(target, allowed);
     return isAllowed ? undefined : `the harness may import ${allowed.join(", ")} only`;
   }

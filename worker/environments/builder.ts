@@ -48,7 +48,7 @@ export async function buildEnvironment(
         runtime,
         title: plan.title,
         installer,
-        interpreter: plan.interpreter.bin,
+        interpreter: plan.interpreter.executable,
         sizeBytes,
         madeAt: new Date(clock.nowMs()).toISOString(),
         tookMs,

@@ -3,6 +3,7 @@
  * one; it is never changed once it is there.
  */
 import type { Runtime } from "../manifest/manifest.ts";
+import type { ReadOnlyMount } from "../sandbox/sandbox.ts";
 
 /** A finished environment on the host. */
 export interface Installation {
@@ -14,14 +15,13 @@ export interface Installation {
 
 /** An interpreter that packages are installed for. */
 export interface Interpreter {
-  /** Program on the host. */
-  readonly bin: string;
-  /** What decides which archives fit: version, ABI, platform. */
+  /** Program on the host, and in a sandbox with its mounts. */
+  readonly executable: string;
+  /** What tools without packages of their own run, which sees what is installed for it. */
+  readonly program: string;
+  readonly mounts: readonly ReadOnlyMount[];
+  /** What decides which archives fit: version, binary interface, platform. */
   readonly identity: string;
-  /** Directories outside of /usr that it needs, for sandboxes to mount. */
-  readonly directories: readonly string[];
-  /** Whether it can run pip. */
-  readonly hasPip: boolean;
 }
 
 /** What `PACKAGE_POLICY` says of tools that name packages. */

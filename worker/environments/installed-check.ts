@@ -53,9 +53,9 @@ export async function missingPackage(
     return missingNodePackage(tool, packages, options.toolsDir);
   }
   const requirements = await pythonRequirements(packages, options.toolsDir);
-  const { bin } = await options.interpreterOf(tool);
+  const { program } = await options.interpreterOf(tool);
   const names = requirements.map(({ name }) => name);
-  const { stdout } = await run(bin, ["-I", "-c", aboutPackages, ...names], {
+  const { stdout } = await run(program, ["-I", "-c", aboutPackages, ...names], {
     env: {},
     timeout: questionTimeoutMs,
     signal,

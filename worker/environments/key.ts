@@ -16,7 +16,8 @@ export function environmentKey(
   const facts = [
     formatVersion,
     runtime,
-    interpreter.identity,
+    // Programs of packages name the interpreter by its path.
+    [interpreter.identity, interpreter.executable],
     kind,
     [...files].sort(([a], [b]) => (a < b ? -1 : 1)),
     runsScripts,

@@ -20,8 +20,8 @@ export interface NodeLock {
 
 /**
  * Reads a lockfile of version 2 or 3. Each `resolved` goes, so that npm asks the operator's
- * registries; `integrity` says what they have to give. Links, paths, git and other URLs are refused.
- * Throws NodeLockError.
+ * registries; `integrity` says what they have to give. Links, paths, git and other URLs are
+ * refused. Throws NodeLockError.
  */
 export function readNodeLock(text: string): NodeLock {
   const lock = parse(text);

@@ -11,7 +11,11 @@ import { buildProfile, type BuildLimits } from "./build/profile.ts";
 import type { Interpreter, PackagePolicy } from "./environments.ts";
 import { type RegistryOptions, RegistrySettings } from "./registry/settings.ts";
 import { EnvironmentStore } from "./store.ts";
-import { type InstallMode, ToolEnvironments } from "./tool-environments.ts";
+import {
+  type InstallMode,
+  ToolEnvironments,
+  type ToolEnvironmentsOptions,
+} from "./tool-environments.ts";
 
 /** What the operator says of packages. */
 export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "environment"> {
@@ -35,12 +39,14 @@ export interface OpenOptions {
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
   /** See `ToolEnvironmentsOptions`. */
   readonly installs: InstallMode;
+  readonly retryMs?: ToolEnvironmentsOptions["retryMs"];
+  readonly filesPollMs?: ToolEnvironmentsOptions["filesPollMs"];
   readonly clock: Clock;
   readonly newId: NewId;
   readonly log: EventLog<"info" | "warn">;
 }
 
-/** The environments of a worker; the caller owns them. Nothing is touched until a tool needs one. */
+/** The environments of a worker; the caller owns them. Opens nothing until a tool needs one. */
 export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
   const { settings, environment, backend, clock, uid, newId } = options;
   const { timeoutSeconds, directory } = settings;

@@ -57,9 +57,13 @@ export interface ToolEnvironmentsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: EventLog<"info" | "warn">;
-  readonly filesPollMs?: number;
-  readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
+  /** Replace the constants of this file. */
+  readonly filesPollMs?: number | undefined;
+  readonly retryMs?: { readonly baseMs: number; readonly capMs: number } | undefined;
 }
+
+/** What of an entry decides its environment. */
+export type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
 
 /** How many environments are in which state. */
 export interface PackageCounts {
@@ -107,7 +111,7 @@ export class ToolEnvironments implements AsyncDisposable {
   }
 
   /** The environment of a served tool; undefined for a tool without packages of its own. */
-  installationOf(tool: Pick<ToolEntry, "runtime" | "packages">): Installation | undefined {
+  installationOf(tool: PackagedTool): Installation | undefined {
     return tool.packages === undefined ? undefined : this.#ready.get(identityOf(tool));
   }
 
@@ -201,7 +205,7 @@ export class ToolEnvironments implements AsyncDisposable {
     return { reason, publicReason: reason, keepsServed: true };
   }
 
-  /** What is wanted by this plan: there already, on its way, or begun now. */
+  /** What is wanted by this plan: there already, on its way, or started now. */
   async #want(plan: EnvironmentPlan): Promise<Wanted> {
     const known = this.#wanted.get(plan.key);
     if (known !== undefined) return known;
@@ -353,7 +357,10 @@ function reasonOf(error: EnvironmentError): string {
   return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;
 }
 
+/** What decides on the environment of an entry. */
+type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
+
 /** Equal for entries that want the same of the same interpreter. */
-function identityOf({ runtime, packages }: Pick<ToolEntry, "runtime" | "packages">): string {
-  return JSON.stringify([runtime, packages]);
+function identityOf({ runtime, interpreter, packages }: PackagedTool): string {
+  return JSON.stringify([runtime, interpreter, packages]);
 }

@@ -13,8 +13,8 @@ export type AdmitTool = (
 
 /**
  * The manifest; tools that `admit` refuses become unavailable with the reason. Tools that `served`
- * serves by the same entry are not checked again, and those of a refusal that keeps them served keep
- * their entry. Rejects only with the signal's reason.
+ * serves by the same entry are not checked again. A refusal with `keepsServed` leaves the entry of
+ * `served` in force. Rejects only with the signal's reason.
  */
 export async function withoutRefused(
   manifest: Manifest,

@@ -14,7 +14,8 @@ import { describeProgram } from "./executable-schema.ts";
 import { insidePaths } from "./inside-paths.ts";
 import { NotRunnableError, examineProgram } from "./program-file.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
-import { basePath, hostFiles, isSystemPath, toolEnvironment } from "./tool-environment.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
+import { basePath, hostFiles, toolEnvironment } from "./tool-environment.ts";
 import { isIsolated, shareTools } from "./visible-tools.ts";
 
 /** Options of the runner of executables. */

@@ -9,7 +9,7 @@ import { type ReadOnlyMount, type SandboxBackend, SandboxError } from "../sandbo
 import { insidePaths } from "./inside-paths.ts";
 import type { OpenInterpreter } from "./interpreters.ts";
 import type { CodeSource, Interpreter } from "./runner.ts";
-import { isSystemPath } from "./tool-environment.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
 
 const run = promisify(execFile);
 
@@ -80,7 +80,7 @@ export class NodeProgram implements OpenInterpreter {
   async #describe(): Promise<Interpreter> {
     const { hostExecutable: executable } = this;
     const mounts = this.mounts.map(({ source }) => ({ source, target: executable }));
-    return { executable, mounts, identity: await identify(executable) };
+    return { executable, program: executable, mounts, identity: await identify(executable) };
   }
 }
 

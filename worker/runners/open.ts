@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
-import type { ToolRunner } from "./runner.ts";
+import type { Interpreter, ToolRunner } from "./runner.ts";
 
 /** A language that can be opened. */
 export interface Language {
@@ -22,6 +22,8 @@ export interface Runners extends AsyncDisposable {
   readonly byRuntime: ReadonlyMap<Runtime, ToolRunner>;
   /** Why a tool cannot be served by this host, or undefined when it can. */
   refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined>;
+  /** The interpreter of a tool. Throws SandboxError when there is none, or it cannot be used. */
+  interpreterOf(tool: ToolEntry): Promise<Interpreter>;
 }
 
 /**
@@ -58,6 +60,11 @@ export async function openRunners(
         reason: `${variable} is ${toolsDir}, which was not a directory when the worker started`,
         publicReason: `the worker has no directory of ${tool.runtime} tools`,
       };
+    },
+    interpreterOf: async (tool) => {
+      const interpreter = await byRuntime.get(tool.runtime)?.interpreterOf?.(tool);
+      if (interpreter !== undefined) return interpreter;
+      throw new SandboxError(`the worker has no interpreter of ${tool.runtime} tools`);
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -12,7 +12,7 @@ import {
   preparePython,
 } from "./python-host.ts";
 import type { CodeSource, Interpreter } from "./runner.ts";
-import { isSystemPath } from "./tool-environment.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
 
 /** What it is opened with. */
 export interface PythonInterpreterOptions extends PythonHostOptions {
@@ -89,8 +89,8 @@ export class PythonInterpreter implements OpenInterpreter {
 
   /** For what installs packages. */
   get described(): Interpreter {
-    const { base, identity } = this.facts;
-    return { executable: base, mounts: this.#directories, identity };
+    const { base, executable: program, identity } = this.facts;
+    return { executable: base, program, mounts: this.#directories, identity };
   }
 
   /** A directory of it that a mount at `target` would cover, hold, or lie in. */

@@ -154,8 +154,7 @@ class PythonRunner implements ToolRunner {
   async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
     const refusal = await refuseInterpreter(this.#interpreters, tool);
     if (refusal !== undefined) return refusal;
-    const interpreter = await this.#interpreters.of(tool);
-    const covered = coveredBy(tool, interpreter);
+    const covered = coveredBy(tool, await this.#interpreters.of(tool));
     if (covered !== undefined) {
       return {
         reason: covered,

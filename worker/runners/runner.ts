@@ -72,6 +72,8 @@ export type InstallationOf = (tool: ToolEntry) => Installation | undefined;
 export interface Interpreter {
   /** Its program on the host. With a virtual environment, that of the environment's base. */
   readonly executable: string;
+  /** What tools without packages of their own run, which sees what is installed for it. */
+  readonly program: string;
   /** What has to be mounted for it where only /usr is there, each at its own path. */
   readonly mounts: readonly ReadOnlyMount[];
   /**

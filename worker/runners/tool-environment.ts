@@ -1,8 +1,8 @@
 /**
  * What tools of every language find around them: variables and program directories.
  */
-import { sep } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import { isSystemPath } from "../support/files/system-paths.ts";
 import type { CodeSource } from "./runner.ts";
 
 /**
@@ -51,11 +51,4 @@ export function toolEnvironment(
     if (value !== undefined) environment.set(name, value);
   }
   return environment;
-}
-
-/** Whether every sandbox has this path anyway. */
-export function isSystemPath(path: string): boolean {
-  return ["/usr", "/bin", "/lib", "/lib64"].some(
-    (root) => path === root || path.startsWith(root + sep),
-  );
 }

@@ -37,8 +37,9 @@ export interface HealthServer extends AsyncDisposable {
 }
 
 /**
- * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings` and `packages`, too. 404
- * to anything but a probe. Rejects when address and port cannot be had. The caller owns the server.
+ * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings` and
+ * `packages`, too. 404 to anything but a probe. Rejects when address and port cannot be had. The
+ * caller owns the server.
  */
 export async function startHealthServer(
   { port, host }: HealthAddress,

@@ -220,6 +220,12 @@ describe("a call", () => {
     expect(answer).not.toHaveProperty("data.execution");
   });
 
+  test("has a refused argument in no log", { tags: "promise-R7" }, async () => {
+    await rig.call("typed", { name: "a", size: "argument-value" });
+    expect(rig.logLines.join("\n")).toContain("INVALID_REQUEST");
+    expect(rig.logLines.join("\n")).not.toContain("argument-value");
+  });
+
   test("has its arguments converted where the manifest says so", async () => {
     expect(await rig.call("coerced", { name: "a", size: "5" })).toMatchObject({
       toolResult: { name: "a", size: 5 },

@@ -38,7 +38,8 @@ function pythonPackages(version: string): Files {
     "packages/more.pth": "more\n",
     "packages/more/by_pth.py": `PTH = "by .pth of ${version}"\n`,
     "packages/json.py": "raise ImportError('hides the standard library')\n",
-    "packages/bin/conflict": "#!/usr/bin/python3\nimport by_pth, conflict, json\nprint(conflict.VERSION)\n",
+    "packages/bin/conflict":
+      "#!/usr/bin/python3\nimport by_pth, conflict, json\nprint(conflict.VERSION)\n",
     "packages/own.py": "raise ImportError('hides the module of the tool')\n",
   };
 }

@@ -36,12 +36,17 @@ export function writeWheel(directory: string, options: WheelOptions): string {
   return path;
 }
 
-/** Writes the source of a package whose build runs `setup`, and returns its path. */
-export function writeSourceArchive(directory: string, name: string, setup: string): string {
+/**
+ * Writes the source of a package into a directory, whose build runs the Python text, and returns
+ * its path. The build needs no other package: PEP 517, "In-tree build backends".
+ */
+export function writeSourceArchive(directory: string, name: string, build: string): string {
   const path = join(directory, `${name}-1.0.tar.gz`);
   mkdirSync(directory, { recursive: true });
+  const system = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n';
   const files = {
-    "setup.py": setup,
+    "pyproject.toml": system,
+    "backend.py": `${build}\ndef build_wheel(*args): raise SystemExit("no wheel")\n`,
     "PKG-INFO": `Metadata-Version: 2.1\nName: ${name}\nVersion: 1.0\n`,
   };
   writeFileSync(path, tarball(`${name}-1.0`, files));

@@ -2,10 +2,11 @@
  * The environments of a worker for tests: real installers in real sandboxes, and directories of the
  * test's own.
  */
+import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
-import { interpreters } from "../../../worker/environments/interpreters.ts";
+import { type TestContext, onTestFinished } from "vitest";
+import type { Interpreter } from "../../../worker/environments/environments.ts";
 import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
 import type {
   InstallMode,
@@ -21,6 +22,19 @@ import { isRoot } from "../is-root.ts";
 
 const MiB = 1024 * 1024;
 export const python = "/usr/bin/python3";
+
+/** The machine's Python, and the Node that runs the tests. */
+export async function interpreterOf({ runtime }: Pick<ToolEntry, "runtime">): Promise<Interpreter> {
+  const program = runtime === "python" ? python : process.execPath;
+  const mounts = runtime === "python" ? [] : [{ source: program, target: program }];
+  return { executable: program, program, mounts, identity: "of the tests" };
+}
+
+/** Skips a test on a machine without pip. */
+export function requirePip({ skip }: Pick<TestContext, "skip">): void {
+  const problem = spawnSync(python, ["-I", "-m", "pip", "--version"]).stderr.toString().trim();
+  skip(problem !== "", `pip cannot be run: ${problem}`);
+}
 
 /** A line of the log. */
 export interface PackageLogLine {
@@ -42,6 +56,7 @@ export interface EnvironmentsOptions {
   readonly settings?: Partial<PackageSettings>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly installs?: InstallMode;
+  readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
 }
 
 /** Variables for pip that keep it from the network. */
@@ -73,10 +88,9 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
     environment,
     backend,
     uid: isRoot ? 60_001 : undefined,
-    interpreterOf: interpreters(({ runtime }) =>
-      Promise.resolve(runtime === "python" ? python : process.execPath),
-    ),
+    interpreterOf,
     installs,
+    retryMs: options.retryMs,
     clock: systemClock,
     newId,
     log: { info: log, warn: log },

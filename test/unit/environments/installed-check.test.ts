@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingPackage } from "../../../worker/environments/installed-check.ts";
-import { interpreters } from "../../../worker/environments/interpreters.ts";
+import type { Interpreter } from "../../../worker/environments/environments.ts";
 import type { PackageFields } from "../../../worker/manifest/fields/packages.ts";
 import {
   python as systemPython,
@@ -19,7 +19,7 @@ import {
 const run = promisify(execFile);
 const never = new AbortController().signal;
 let base: string;
-let interpreterOf: ReturnType<typeof interpreters>;
+let interpreter: Interpreter;
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), "str-check-"));
@@ -49,9 +49,8 @@ beforeAll(async () => {
     "node_modules/zod/package.json": '{"version": "4.1.0"}',
     "a/node_modules/@scope/one/package.json": '{"version": "1.0.0-rc.1"}',
   });
-  interpreterOf = interpreters(({ runtime }) =>
-    Promise.resolve(runtime === "python" ? join(venv, "bin/python") : process.execPath),
-  );
+  const program = join(venv, "bin/python");
+  interpreter = { executable: program, program, mounts: [], identity: "any" };
 });
 afterAll(() => rm(base, { recursive: true, force: true }));
 
@@ -61,7 +60,12 @@ function missing(
   module = "a/tool.ts",
 ): Promise<string | undefined> {
   const tool = { ...toolWith(fields, runtime), module };
-  return missingPackage(tool, tool.packages!, { toolsDir: base, interpreterOf }, never);
+  return missingPackage(
+    tool,
+    tool.packages!,
+    { toolsDir: base, interpreterOf: async () => interpreter },
+    never,
+  );
 }
 
 describe("a Python tool", () => {

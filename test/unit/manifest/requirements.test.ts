@@ -16,7 +16,7 @@ import { parse } from "./fixtures.ts";
 const hash = `sha256:${"0".repeat(64)}`;
 const otherHash = `sha256:${"1".repeat(64)}`;
 
-describe("a requirement of Python", () => {
+describe("a requirement of Python", { tags: "promise-S28" }, () => {
   test.each([
     ["requests", "requests"],
     ["  Requests ", "requests"],
@@ -54,7 +54,7 @@ describe("a requirement of Python", () => {
   });
 });
 
-describe("a requirements file", () => {
+describe("a requirements file", { tags: "promise-S28" }, () => {
   test("has requirements, hashes, comments and continued lines", () => {
     const text = [
       "# made by hand \\",
@@ -91,7 +91,7 @@ describe("a requirements file", () => {
   });
 });
 
-describe("a requirement of Node", () => {
+describe("a requirement of Node", { tags: "promise-S28" }, () => {
   test.each([
     ["zod", "zod", "*"],
     ["zod@^4.0.0", "zod", "^4.0.0"],
@@ -110,7 +110,7 @@ describe("a requirement of Node", () => {
   });
 });
 
-describe("a package-lock.json", () => {
+describe("a package-lock.json", { tags: "promise-S28" }, () => {
   const lock = (packages: object, root: object = { dependencies: { a: "^1.0.0" } }): string =>
     JSON.stringify({ lockfileVersion: 3, packages: { "": root, ...packages } });
 
@@ -163,7 +163,7 @@ describe("a package-lock.json", () => {
   });
 });
 
-describe("the packages of an entry", () => {
+describe("the packages of an entry", { tags: "promise-S28" }, () => {
   const entry = (fields: string): string => `version: 1\ntools: {a: {${fields}}}`;
   const python = (fields: string): string => entry(`module: m, function: f, ${fields}`);
   const node = (fields: string): string =>

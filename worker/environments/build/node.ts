@@ -5,16 +5,12 @@ import { type FileHandle, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { below } from "../../support/files/below.ts";
 import type { EnvironmentPlan } from "../environments.ts";
-import { isInEverySandbox } from "../interpreters.ts";
 import { nodeInstaller } from "./installers.ts";
 import type { BuilderParts } from "./python.ts";
 import { type BuildStep, buildPaths, runStep } from "./run.ts";
 
 /** Folder of an environment. */
 export const nodeFolder = "node_modules";
-
-/** Where the Node program is inside, when it lies in no directory of every sandbox. */
-const nodeInside = "/sandbox/interpreter/node";
 
 /** Puts the files of the project where npm installs, and runs the command. */
 const inProject = [
@@ -34,10 +30,8 @@ export async function installNode<Result>(
   take: (output: FileHandle, installer: string) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const { bin } = plan.interpreter;
-  const isSystem = isInEverySandbox(bin);
-  const node = isSystem ? bin : nodeInside;
-  const program = await nodeInstaller(bin, parts.installers);
+  const { executable: node, mounts } = plan.interpreter;
+  const program = await nodeInstaller(node, parts.installers);
   const access = await parts.registry.accessOf("npm");
   // Where there is no file, npm has no settings; it refuses one file for two of its configurations.
   const npmrc = join(buildPaths.input, "npmrc");
@@ -56,11 +50,8 @@ export async function installNode<Result>(
       ...access.environment,
       ["PATH", `${dirname(node)}:/usr/local/bin:/usr/bin:/bin`],
     ]),
-    mounts: [
-      ...program.mounts,
-      ...access.mounts,
-      ...(isSystem ? [] : [{ path: bin, target: nodeInside }]),
-    ],
+    shares: [...program.shares, ...access.shares],
+    mounts,
     files: new Map([...plan.files, ...access.files]),
     redaction: access.redaction,
   };

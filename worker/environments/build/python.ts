@@ -49,7 +49,7 @@ export async function installPython<Result>(
   const access = await parts.registry.accessOf(program.name);
   const target = join(buildPaths.output, pythonFolder);
   const options = [
-    ...(program.name === "uv" ? uvOptions(interpreter.bin) : pipOptions),
+    ...(program.name === "uv" ? uvOptions(interpreter.executable) : pipOptions),
     ...["--target", target],
     // uv has an option for this, and reads no variable.
     ...(program.name === "uv" && isOn(access.environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
@@ -62,15 +62,12 @@ export async function installPython<Result>(
     argv: [...program.argv, ...(program.name === "uv" ? ["pip"] : []), "install", ...options],
     environment: new Map([
       ...access.environment,
-      ["PATH", `${dirname(interpreter.bin)}:/usr/local/bin:/usr/bin:/bin`],
+      ["PATH", `${dirname(interpreter.executable)}:/usr/local/bin:/usr/bin:/bin`],
       ["PIP_CONFIG_FILE", "/dev/null"],
       ...(access.files.has("netrc") ? ([["NETRC", join(buildPaths.input, "netrc")]] as const) : []),
     ]),
-    mounts: [
-      ...program.mounts,
-      ...access.mounts,
-      ...interpreter.directories.map((path) => ({ path, target: path })),
-    ],
+    shares: [...program.shares, ...access.shares],
+    mounts: interpreter.mounts,
     files: new Map([[requirementsFile, requirements], ...access.files]),
     redaction: access.redaction,
   };
@@ -109,14 +106,15 @@ async function exportLock(
   const options = [
     ...["--frozen", "--no-config", "--no-cache", "--no-progress", "--color", "never"],
     ...["--no-dev", "--no-emit-project", "--no-header", "--no-annotate", "--no-python-downloads"],
-    ...["--python", plan.interpreter.bin, "--project", buildPaths.input],
+    ...["--python", plan.interpreter.executable, "--project", buildPaths.input],
     ...["--format", "requirements-txt", "--output-file", exported],
   ];
   const step: BuildStep = {
     title: "uv export",
     argv: [...uv.argv, "export", ...options],
     environment: new Map(),
-    mounts: [...uv.mounts, ...plan.interpreter.directories.map((path) => ({ path, target: path }))],
+    shares: uv.shares,
+    mounts: plan.interpreter.mounts,
     files: plan.files,
     redaction,
   };

@@ -37,12 +37,21 @@ export interface BuildHost {
   readonly timeoutSeconds: number;
 }
 
+/** A path of the host for a sandbox. */
+export interface SharedPath {
+  readonly path: string;
+  readonly target: string;
+}
+
 /** One run of an installer. */
 export interface BuildStep {
   readonly title: string;
   readonly argv: readonly string[];
   readonly environment: ReadonlyMap<string, string>;
-  readonly mounts: readonly { readonly path: string; readonly target: string }[];
+  /** Paths of the host, to be shared, and where they are inside. */
+  readonly shares: readonly SharedPath[];
+  /** What is shared already. */
+  readonly mounts: readonly ReadOnlyMount[];
   /** Content of files in {@link buildPaths.input}, by name. */
   readonly files: ReadonlyMap<string, string>;
   readonly redaction: Redaction;
@@ -63,8 +72,8 @@ export async function runStep<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   await using held = new AsyncDisposableStack();
-  const mounts: ReadOnlyMount[] = [];
-  for (const { path, target } of step.mounts) {
+  const mounts: ReadOnlyMount[] = [...step.mounts];
+  for (const { path, target } of step.shares) {
     const { source } = held.use(await host.backend.share(path));
     mounts.push({ source, target });
   }

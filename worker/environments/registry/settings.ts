@@ -28,8 +28,8 @@ export type Installer = "pip" | "uv" | "npm";
 /** What an installer gets of the operator. */
 export interface RegistryAccess {
   readonly environment: ReadonlyMap<string, string>;
-  /** Files and directories of the host that the environment names, to be mounted. */
-  readonly mounts: readonly { readonly path: string; readonly target: string }[];
+  /** Files and directories of the host that the environment names, for the sandbox. */
+  readonly shares: readonly { readonly path: string; readonly target: string }[];
   /** Directory of wheels inside, or undefined without one. */
   readonly wheels: string | undefined;
   /** Secret files for the work directory, by name. */
@@ -66,17 +66,20 @@ export class RegistrySettings {
   /** What an installer gets. Throws EnvironmentError for a secret file that cannot be read. */
   async accessOf(installer: Installer): Promise<RegistryAccess> {
     const environment = new Map<string, string>();
-    const mounts: { path: string; target: string }[] = [];
+    const shares: { path: string; target: string }[] = [];
     const mount = (path: string, name: string): string => {
       const target = `${inside}/${name}`;
-      mounts.push({ path, target });
+      shares.push({ path, target });
       return target;
     };
-    for (const variable of registryVariables) {
-      const name = nameFor(variable, installer);
-      const value = this.#valueOf(variable.name);
-      if (name === undefined || value === undefined || environment.has(name)) continue;
-      environment.set(name, await located(variable, value, mount));
+    // Its own variables first: one of the other Python installer replaces none.
+    for (const nameOf of [ownName, otherName]) {
+      for (const variable of registryVariables) {
+        const name = nameOf(variable, installer);
+        const value = this.#valueOf(variable.name);
+        if (name === undefined || value === undefined || environment.has(name)) continue;
+        environment.set(name, await located(variable, value, mount));
+      }
     }
     const secrets = new Map<string, string>();
     for (const [name, value] of Object.entries(this.#options.environment))
@@ -88,7 +91,7 @@ export class RegistrySettings {
     return {
       environment,
       wheels: hasWheels ? mount(wheelsDir, "wheels") : undefined,
-      mounts,
+      shares,
       files,
       redaction: new Redaction(environment.values(), secrets.values(), files.values()),
     };
@@ -117,13 +120,17 @@ export class RegistrySettings {
   }
 }
 
-/** The name of a variable for an installer; undefined when it is none of its. */
-function nameFor(
-  { name, also, installers }: RegistryVariable,
+/** The name of a variable that an installer reads. */
+function ownName({ name, installers }: RegistryVariable, installer: Installer): string | undefined {
+  return installers.includes(installer) ? name : undefined;
+}
+
+/** The name that a variable of the other Python installer has for this one. */
+function otherName(
+  { also, installers }: RegistryVariable,
   installer: Installer,
 ): string | undefined {
-  if (installers.includes(installer)) return name;
-  return installer !== "npm" && !installers.includes("npm") ? also : undefined;
+  return installer === "npm" || installers.includes(installer) ? undefined : also;
 }
 
 /** A value with the paths of the host in it as they are inside. */
