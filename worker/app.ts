@@ -1,13 +1,15 @@
 /**
  * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
+import { join } from "node:path";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { maxCallSeconds } from "./broker/open.ts";
 import type { Config } from "./config/config.ts";
 import { Descriptions } from "./descriptions/descriptions.ts";
-import { type DescribeTool, DescribedTools } from "./discovery/described-tools.ts";
-import type { Foundation, Host } from "./foundation.ts";
+import { KeptDescriptions } from "./descriptions/kept.ts";
+import { DescribedTools } from "./discovery/described-tools.ts";
+import { type Foundation, type Host, toolRunnerDir } from "./foundation.ts";
 import { Answers } from "./invocation/answers.ts";
 import { CancelListener } from "./invocation/cancellation/cancel-listener.ts";
 import { Cancels } from "./invocation/cancellation/cancels.ts";
@@ -24,8 +26,6 @@ import { TopicTools } from "./invocation/read-request.ts";
 import { openClaims } from "./invocation/claims/shared-claims.ts";
 import { openStarts } from "./pool/open.ts";
 import type { Starts } from "./pool/starts.ts";
-import { InvocationError } from "./protocol/errors.ts";
-import { SandboxError } from "./sandbox/sandbox.ts";
 import { Semaphore } from "./support/semaphore.ts";
 
 /** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
@@ -96,9 +96,13 @@ export function wireInvoker(
   return { invoker, starts, checker };
 }
 
+/** Directory of descriptions below `SANDBOX_WORK_DIR`. */
+const keptDescriptions = "descriptions";
+
 /** Wires the descriptions of tools. They end with the foundation. */
 export function wireDescriptions(
   { sandbox }: Config,
+  { log }: Pick<Host, "log">,
   { catalog, profiles, ...starts }: Foundation,
 ): Descriptions {
   const resolving: ResolveParts = {
@@ -106,32 +110,13 @@ export function wireDescriptions(
     profiles,
     defaultProfile: sandbox.defaultProfile,
   };
+  const directory = join(sandbox.workDir, keptDescriptions);
   return new Descriptions({
     starts,
+    runnerDirOf: (runtime) => (runtime === "executable" ? undefined : toolRunnerDir(runtime)),
+    kept: new KeptDescriptions(directory, log.child({ part: "descriptions" })),
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
   });
-}
-
-/**
- * Asks the code of tools what they are: programs by their own way, modules by their runner's. Throws
- * InvocationError, and the signal's reason.
- */
-export function wireDescribing(config: Config, foundation: Foundation): DescribeTool {
-  const modules = wireDescriptions(config, foundation);
-  return async (tool, signal, toolConfig) => {
-    const runner = foundation.runners.get(tool.runtime);
-    if (runner?.describe === undefined) return await modules.describe(tool, signal, toolConfig);
-    try {
-      const described = await runner.describe(tool, toolConfig, signal);
-      const found = described.get(tool.callable.name);
-      if (found !== undefined) return found;
-      throw new InvocationError("TOOL_NOT_FOUND", "The program describes no tool of this name");
-    } catch (error) {
-      if (!(error instanceof SandboxError)) throw error;
-      const message = "The program could not be described";
-      throw new InvocationError("SANDBOX_FAILED", message, { cause: error });
-    }
-  };
 }
 
 /** A consumer that has not started. The caller disposes it after the last call. */

@@ -11,13 +11,13 @@ import { type Config, ConfigError, type Environment } from "./config/config.ts";
 import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
-import type { ToolEntry } from "./manifest/manifest.ts";
+import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
 import { type Runners, openRunners } from "./runners/open.ts";
 import { openPythonRunner } from "./runners/python.ts";
-import { type PreparedPython, preparePython } from "./runners/python-host.ts";
+import { type PreparedPython, preparePython } from "./runners/python/host.ts";
 import type { InstallationOf, Interpreter, ToolRunner } from "./runners/runner.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "./sandbox/backends.ts";
 import { examineHost } from "./sandbox/bubblewrap/backend.ts";
@@ -325,7 +325,8 @@ function openEnvironments(
   });
 }
 
-function toolRunnerDir(language: string): string {
+/** The tool runner of a language. */
+export function toolRunnerDir(language: Runtime): string {
   const base = import.meta.url.endsWith(".ts") ? toolRunnersFromSource : toolRunnersFromDist;
   return fileURLToPath(new URL(base + language, import.meta.url));
 }

@@ -1,13 +1,13 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { wireConsumer, wireDescribing, wireInvoker } from "./app.ts";
+import { wireConsumer, wireDescriptions, wireInvoker } from "./app.ts";
 import { StoreWatch } from "./artifacts/store-watch.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
-import { type Described, DescribedTools } from "./discovery/described-tools.ts";
+import { type DescribeTool, type Described, DescribedTools } from "./discovery/described-tools.ts";
 import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
@@ -275,7 +275,9 @@ export class Worker implements AsyncDisposable {
     const { clock } = this.#host;
     const log = this.#host.log.child({ part: "schemas" });
     if (this.#config.describedBy === "manifest") return new DescribedTools({ clock, log });
-    const describe = wireDescribing(this.#config, foundation);
+    const code = wireDescriptions(this.#config, this.#host, foundation);
+    const describe: DescribeTool = (tool, signal, toolConfig) =>
+      code.describe(tool, signal, toolConfig);
     return new DescribedTools({ describe, clock, log });
   }
 

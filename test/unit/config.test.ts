@@ -360,7 +360,7 @@ describe("every variable", () => {
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
       SANDBOX_PYTHON_BIN: "/opt/python3",
-      SANDBOX_PYTHONS: "3.12=/opt/python3.12/bin/python3,science=/opt/a=b/python",
+      SANDBOX_PYTHONS: "3.12=/opt/python3.12/bin/python3,science=/opt/a=b/python,3.13=uv",
       SANDBOX_NODE_BIN: "/opt/node",
       SANDBOX_NODES: "25=/opt/node25/bin/node",
       SANDBOX_WORK_DIR: "/var/work",
@@ -433,6 +433,7 @@ describe("every variable", () => {
         pythons: new Map([
           ["3.12", "/opt/python3.12/bin/python3"],
           ["science", "/opt/a=b/python"],
+          ["3.13", "uv"],
         ]),
         nodes: new Map([["25", "/opt/node25/bin/node"]]),
         workDir: "/var/work",
@@ -492,7 +493,8 @@ describe("every variable", () => {
 
 const port = "a port, 1 to 65535";
 const path = "an absolute path";
-const pythons = "`name=path` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`";
+const pythons =
+  "`name=path` or `version=uv` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`";
 const paths = "absolute paths with `:` between them";
 const profile = "one of restrictive, standard, permissive, or a profile of `SANDBOX_PROFILES_FILE`";
 const exchange = "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not beginning with `amq.`";
@@ -556,6 +558,11 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_PYTHONS", "3.12=/a,", pythons],
     ["SANDBOX_PYTHONS", "3.12=/a,3.12=/b", pythons],
     ["SANDBOX_PYTHONS", "-x=/a", pythons],
+    [
+      "SANDBOX_NODES",
+      "25=uv",
+      "`name=path` with `,` between them, such as `25=/opt/node25/bin/node`",
+    ],
     ["SANDBOX_WORK_DIR", "work", path],
     ["SANDBOX_DEFAULT_PROFILE", "lax", profile],
     ["SANDBOX_DEFAULT_PROFILE", "no name", profile],

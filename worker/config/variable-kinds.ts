@@ -19,13 +19,16 @@ export const absolutePaths = z
   .string()
   .regex(/^\/[^:]*(?::\/[^:]*)*$/)
   .transform((paths) => paths.split(":"));
-/** Programs by names that do not look like paths, each name once. */
-export const namedPrograms = z
-  .string()
-  .regex(/^[A-Za-z0-9][\w.+-]{0,63}=\/[^,]+(?:,[A-Za-z0-9][\w.+-]{0,63}=\/[^,]+)*$/)
-  .transform((list) => list.split(",").map((entry) => entry.split(/=(.*)/s, 2)))
-  .refine((entries) => new Set(entries.map(([name]) => name)).size === entries.length)
-  .transform((entries) => new Map(entries.map(([name = "", path = ""]) => [name, path])));
+/** Paths by names that do not look like paths, each name once; or other words in their place. */
+export function namedPaths(...words: readonly string[]): z.ZodType<Map<string, string>, string> {
+  const entry = `[A-Za-z0-9][\\w.+-]{0,63}=(?:${["/[^,]+", ...words].join("|")})`;
+  return z
+    .string()
+    .regex(new RegExp(`^${entry}(?:,${entry})*$`))
+    .transform((list) => list.split(",").map((text) => text.split(/=(.*)/s, 2)))
+    .refine((entries) => new Set(entries.map(([name]) => name)).size === entries.length)
+    .transform((entries) => new Map(entries.map(([name = "", path = ""]) => [name, path])));
+}
 
 export function wholeNumber(min: number, max: number): z.ZodType<number, string> {
   return z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max));

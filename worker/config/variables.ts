@@ -22,7 +22,7 @@ import {
   defaultOf,
   factsOf,
   maxCount,
-  namedPrograms,
+  namedPaths,
   optional,
   required,
   text,
@@ -131,8 +131,8 @@ export const variables = z.object({
     "The Python interpreter for tools.",
   ),
   SANDBOX_PYTHONS: optional(
-    namedPrograms,
-    "`name=path` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`",
+    namedPaths("uv"),
+    "`name=path` or `version=uv` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`",
     "Other Python interpreters that tools may name as `python` in the manifest.",
   ),
   SANDBOX_NODE_BIN: optional(
@@ -141,7 +141,7 @@ export const variables = z.object({
     "The Node program, version 24 or later, for tools. Unset: the one that runs the worker.",
   ),
   SANDBOX_NODES: optional(
-    namedPrograms,
+    namedPaths(),
     "`name=path` with `,` between them, such as `25=/opt/node25/bin/node`",
     "Other Node programs that tools may name as `node` in the manifest.",
   ),

@@ -8,11 +8,12 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import { type StartParts, prepareRequest } from "../pool/cold-starts.ts";
 import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import type { ToolRunner } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { maxDescriptionBytes, readDescription } from "./answer.ts";
+import { maxDescriptionBytes, readDescription, writeDescription } from "./answer.ts";
 import { runUncalled } from "./uncalled.ts";
 
 /** Milliseconds that a tool may take to be imported and described. */
@@ -52,6 +53,35 @@ export async function describeTool(
 }
 
 async function describe(
+  parts: StartParts,
+  request: DescribeRequest,
+  signal: AbortSignal,
+): Promise<ToolDescription> {
+  const runner = parts.runners.get(request.tool.runtime);
+  return runner?.describe === undefined
+    ? await byRunner(parts, request, signal)
+    : await byProgram(runner.describe.bind(runner), request, signal);
+}
+
+/** What the program says of its tools. */
+async function byProgram(
+  ask: NonNullable<ToolRunner["describe"]>,
+  { tool, toolConfig }: DescribeRequest,
+  signal: AbortSignal,
+): Promise<ToolDescription> {
+  const { name } = tool.callable;
+  const found = await ask(tool, toolConfig, signal).catch((cause: unknown) => {
+    signal.throwIfAborted();
+    const text = "The program does not describe its tools";
+    throw new InvocationError("EXECUTION_ERROR", text, { cause });
+  });
+  const described = found.get(name);
+  if (described !== undefined) return readDescription(writeDescription(described));
+  throw new InvocationError("TOOL_NOT_FOUND", `The program describes no tool "${name}"`);
+}
+
+/** What the runner of a language finds out. */
+async function byRunner(
   parts: StartParts,
   { tool: entry, profile, toolConfig = {} }: DescribeRequest,
   signal: AbortSignal,

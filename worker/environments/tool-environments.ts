@@ -357,9 +357,6 @@ function reasonOf(error: EnvironmentError): string {
   return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;
 }
 
-/** What decides on the environment of an entry. */
-type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
-
 /** Equal for entries that want the same of the same interpreter. */
 function identityOf({ runtime, interpreter, packages }: PackagedTool): string {
   return JSON.stringify([runtime, interpreter, packages]);

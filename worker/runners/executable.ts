@@ -10,9 +10,9 @@ import type { Profile } from "../sandbox/profile.ts";
 import { type SandboxBackend, SandboxError, workDirInside } from "../sandbox/sandbox.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { describeProgram } from "./executable-schema.ts";
+import { describeProgram } from "./executable/schema.ts";
 import { insidePaths } from "./inside-paths.ts";
-import { NotRunnableError, examineProgram } from "./program-file.ts";
+import { NotRunnableError, examineProgram } from "./executable/program-file.ts";
 import type { CodeSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { isSystemPath } from "../support/files/system-paths.ts";
 import { basePath, hostFiles, toolEnvironment } from "./tool-environment.ts";
@@ -28,6 +28,9 @@ export interface ExecutableRunnerOptions {
   /** Of the host, as Node says it; the worker's own unless a test says another. */
   readonly architecture?: string;
 }
+
+/** The runner of executables, which can also ask them what their tools are. */
+export type ExecutableRunner = ToolRunner & Required<Pick<ToolRunner, "describe">>;
 
 /** A program below the directory of tools; paths are relative to it. */
 interface Program {

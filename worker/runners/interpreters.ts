@@ -15,8 +15,8 @@ export interface InterpretersOptions<T extends OpenInterpreter> {
   readonly variable: string;
   /** These: programs on the host, by the names that the manifest uses. */
   readonly named: ReadonlyMap<string, string> | undefined;
-  /** Opens a program. Throws SandboxError. */
-  readonly open: (program: string) => Promise<T>;
+  /** Opens one of these. Throws SandboxError. */
+  readonly open: (program: string, name: string) => Promise<T>;
 }
 
 /** An interpreter as a runner needs it. */
@@ -35,7 +35,7 @@ const versionName = /^\d+(?:\.\d+)*$/;
 export class Interpreters<T extends OpenInterpreter> implements AsyncDisposable {
   readonly #options: InterpretersOptions<T>;
   readonly #named: ReadonlyMap<string, string>;
-  /** By their programs. */
+  /** By their programs, and by their names where these find the program. */
   readonly #opening = new Map<string, Promise<T>>();
   readonly #opened: T[];
 
@@ -62,10 +62,10 @@ export class Interpreters<T extends OpenInterpreter> implements AsyncDisposable 
       const allowed = names === "" ? "is not set" : `allows ${names}`;
       throw new SandboxError(`interpreter "${wanted}" is not allowed: ${variable} ${allowed}`);
     }
-    const found = await this.#openOnce(program);
+    const found = await this.#openOnce(program, wanted);
     if (!versionName.test(wanted) || isVersion(found, wanted)) return found;
     throw new SandboxError(
-      `${variable} has ${program} for ${wanted}, but its version is ${found.version}`,
+      `${variable} has ${found.program} for ${wanted}, but its version is ${found.version}`,
     );
   }
 
@@ -79,23 +79,24 @@ export class Interpreters<T extends OpenInterpreter> implements AsyncDisposable 
     return isAllowed ? path : undefined;
   }
 
-  #openOnce(program: string): Promise<T> {
+  #openOnce(program: string, name: string): Promise<T> {
     const { usual, open } = this.#options;
     if (program === usual.program) return Promise.resolve(usual);
-    const known = this.#opening.get(program);
+    const key = program.startsWith("/") ? program : name;
+    const known = this.#opening.get(key);
     if (known !== undefined) return known;
-    const opening = open(program).then(
+    const opening = open(program, name).then(
       (opened) => {
         this.#opened.push(opened);
         return opened;
       },
       (error: unknown) => {
         // It may be installed later: the next check of the tool tries again.
-        this.#opening.delete(program);
+        this.#opening.delete(key);
         throw error;
       },
     );
-    this.#opening.set(program, opening);
+    this.#opening.set(key, opening);
     return opening;
   }
 }

@@ -1,9 +1,8 @@
 /**
- * Node tools: interpreter, tool directory and runner as a sandbox sees them.
+ * Node tools: how they are launched, and the compiled code of their modules.
  */
-import { chmod, lstat, mkdir, realpath, stat } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join, sep } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import type { LimitName } from "../protocol/resource-limits.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -11,7 +10,6 @@ import { maxTools } from "../manifest/schema.ts";
 import { type Profile, restrictiveProfile } from "../sandbox/profile.ts";
 import {
   type ExitReport,
-  type ReadOnlyMount,
   type SandboxBackend,
   SandboxError,
   workDirInside,
@@ -21,39 +19,23 @@ import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { type Compilation, CompileCaches } from "./compile-cache.ts";
-import { SharedInstallations } from "./installations.ts";
-import { Interpreters, refuseInterpreter } from "./interpreters.ts";
-import { NodeProgram } from "./node-program.ts";
-import type {
-  CodeSource,
-  Installation,
-  InstallationOf,
-  Interpreter,
-  PreparedTool,
-  ToolRunner,
-} from "./runner.ts";
-import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
-import { isIsolated, nodeModuleFiles, shareTools, type SharedTools } from "./visible-tools.ts";
-
-const bytesPerMebibyte = 1024 * 1024;
-
-/**
- * The part of a profile's memory that JavaScript objects may take. V8 goes beyond its limit by its
- * young generation and by what it copies while it collects; the rest is also for buffers and for
- * processes that a tool starts.
- */
-const heapShare = 0.75;
+import { CompileCaches } from "./node/compile-cache.ts";
+import { refuseInterpreter } from "./interpreters.ts";
+import {
+  NodeSurroundings,
+  type NodeSurroundingsOptions,
+  type Surroundings,
+  argvOf,
+} from "./node/surroundings.ts";
+import type { CodeSource, Interpreter, PreparedTool, ToolRunner } from "./runner.ts";
+import { hostFiles } from "./tool-environment.ts";
+import { isIsolated } from "./visible-tools.ts";
 
 /**
  * Where Node looks for compiled code, and puts it where it can; see `module.enableCompileCache` of
  * Node.
  */
 const cacheVariable = "NODE_COMPILE_CACHE";
-/** The package `@babel/parser`, which only the runner inside loads, to describe a tool. */
-const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/package.json"));
-/** Where Node looks for packages. */
-const modulesName = "node_modules";
 /** What modules are compiled ahead in. */
 const aheadProfile = restrictiveProfile;
 /**
@@ -71,85 +53,29 @@ const lowPriority = ["/usr/bin/nice", "-n", "19"];
 const aheadTimeoutMs = 60_000;
 
 /** Options of the Node runner. */
-export interface NodeRunnerOptions {
-  /** Node program on the host (`SANDBOX_NODE_BIN`). */
-  readonly nodeBin: string;
-  /** Others that tools may name, by name (`SANDBOX_NODES`). */
-  readonly named?: ReadonlyMap<string, string>;
-  /** Packages of tools; without it no tool has any of its own. */
-  readonly installationOf?: InstallationOf;
-  /** Directory with the tools' modules (`TOOLS_NODE_DIR`). */
-  readonly toolsDir: string;
-  /** The project's `tool-runner/node`. */
-  readonly runnerDir: string;
-  /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
-  readonly scratchDir: string;
+export interface NodeRunnerOptions extends NodeSurroundingsOptions {
   readonly backend: Pick<SandboxBackend, "share" | "acquire">;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly newId: NewId;
   readonly log: Logger;
-  /** The worker's environment, for tools whose manifest entry allows them some of it. */
-  readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
 }
 
 /** Opens the runner: asks the Node program who it is. Throws SandboxError. */
 export async function openNodeRunner(options: NodeRunnerOptions): Promise<ToolRunner> {
-  const { backend, nodeBin, runnerDir, scratchDir, named } = options;
-  await using shared = new AsyncDisposableStack();
-  const open = (program: string) => NodeProgram.open(program, backend);
-  const usual = await open(nodeBin);
-  const programs = shared.use(new Interpreters({ usual, variable: "SANDBOX_NODES", named, open }));
-  const installations = shared.use(new SharedInstallations(backend));
-  // Shared once: it does not change under a running worker.
-  const { source } = shared.use(await backend.share(runnerDir));
-  const emptyDir = join(scratchDir, "no-packages");
-  await mkdir(emptyDir, { recursive: true });
-  // mkdir's mode is subject to the umask.
-  await chmod(emptyDir, 0o755);
-  const { source: parserSource } = shared.use(await backend.share(parserDir));
-  const describing = [{ source: parserSource, target: insidePaths.nodeParser }];
-  const parts = { options, programs, installations, runnerSource: source, describing, emptyDir };
-  return new NodeRunner(parts, usual, shared.move());
-}
-
-/** What the runner is made of. */
-interface NodeParts {
-  readonly options: NodeRunnerOptions;
-  readonly programs: Interpreters<NodeProgram>;
-  readonly installations: SharedInstallations;
-  readonly runnerSource: string;
-  /** What a sandbox has besides where it describes a tool. */
-  readonly describing: readonly ReadOnlyMount[];
-  readonly emptyDir: string;
-}
-
-/** What of a tool decides on how its module is compiled. */
-interface Surroundings extends Compilation {
-  readonly program: NodeProgram;
-  readonly isolated: boolean;
-  readonly installation: Installation | undefined;
+  return new NodeRunner(options, await NodeSurroundings.open(options));
 }
 
 class NodeRunner implements ToolRunner {
   readonly runtime = "node";
-  readonly description: string;
   readonly #options: NodeRunnerOptions;
-  readonly #parts: NodeParts;
-  /** The tool runner. */
-  readonly #mounts: readonly ReadOnlyMount[];
-  readonly #shared: AsyncDisposable;
+  readonly #surroundings: NodeSurroundings;
   readonly #caches: CompileCaches<Surroundings>;
+  /** Keys of installations, by tools: compiled code of former ones is not kept. */
+  readonly #keys = new Map<string, string | undefined>();
 
-  constructor(parts: NodeParts, usual: NodeProgram, shared: AsyncDisposable) {
-    const { options, runnerSource: source } = parts;
+  constructor(options: NodeRunnerOptions, surroundings: NodeSurroundings) {
     this.#options = options;
-    this.#parts = parts;
-    this.description = `Node ${usual.version} (${usual.hostExecutable})`;
-    this.#mounts = [insidePaths.runner, insidePaths.nodeModule].map((target) => ({
-      source,
-      target,
-    }));
-    this.#shared = shared;
+    this.#surroundings = surroundings;
     this.#caches = new CompileCaches({
       ...options,
       // Those of one manifest never displace each other: a module has two under some overrides.
@@ -158,9 +84,14 @@ class NodeRunner implements ToolRunner {
     });
   }
 
+  get description(): string {
+    const { version, hostExecutable } = this.#surroundings.usual;
+    return `Node ${version} (${hostExecutable})`;
+  }
+
   get sources(): readonly CodeSource[] {
     const tools: CodeSource = { path: this.#options.toolsDir, depth: "tree" };
-    return [tools, ...this.#parts.programs.sources, ...hostFiles];
+    return [tools, ...this.#surroundings.programs.sources, ...hostFiles];
   }
 
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
@@ -171,17 +102,17 @@ class NodeRunner implements ToolRunner {
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
       cache === undefined ? {} : { [cacheVariable]: insidePaths.compileCache };
-    const visible = held.use(await this.#share(of));
+    const visible = held.use(await this.#surroundings.share(of));
     const owned = held.move();
     const argsFile = join(workDirInside, workDirNames.args);
-    const argv = (...rest: readonly string[]) => argvOf(of.program, profile, ...rest);
+    const argv = (...rest: readonly string[]) => argvOf(of, profile, ...rest);
     return {
       mounts: [...visible.mounts, ...cacheMounts],
-      environment: this.#environment(tool, of, variables),
+      environment: this.#surroundings.environment(tool, of, variables),
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
       launch: { argv: argv(argsFile) },
-      describing: this.#parts.describing,
+      describing: this.#surroundings.describing,
       park: {
         argv: [...awayFromStdin, ...argv("--park", tool.module, insidePaths.nodeTools, argsFile)],
       },
@@ -203,12 +134,12 @@ class NodeRunner implements ToolRunner {
   }
 
   async interpreterOf(tool: ToolEntry): Promise<Interpreter> {
-    return (await this.#parts.programs.of(tool)).describe();
+    return (await this.#surroundings.programs.of(tool)).describe();
   }
 
   async refuse(tool: ToolEntry): Promise<Refusal | undefined> {
     return (
-      (await refuseInterpreter(this.#parts.programs, tool)) ??
+      (await refuseInterpreter(this.#surroundings.programs, tool)) ??
       publicRefusal(await this.#moduleProblem(tool))
     );
   }
@@ -224,7 +155,17 @@ class NodeRunner implements ToolRunner {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#caches[Symbol.asyncDispose]();
-    await this.#shared[Symbol.asyncDispose]();
+    await this.#surroundings[Symbol.asyncDispose]();
+  }
+
+  async #surroundingsOf(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
+    const of = await this.#surroundings.of(tool, isolated);
+    const key = of.installation?.key;
+    const former = this.#keys.get(tool.name);
+    this.#keys.set(tool.name, key);
+    if (former !== key && ![...this.#keys.values()].includes(former))
+      this.#caches.drop(({ installation }) => installation?.key === former);
+    return of;
   }
 
   /**
@@ -238,7 +179,7 @@ class NodeRunner implements ToolRunner {
     signal: AbortSignal,
   ): Promise<void> {
     const over = AbortSignal.any([signal, AbortSignal.timeout(aheadTimeoutMs)]);
-    await using visible = await this.#share(of);
+    await using visible = await this.#surroundings.share(of);
     const output = join(workDirInside, workDirNames.output);
     await using sandbox = await this.#options.backend.acquire(
       {
@@ -246,12 +187,12 @@ class NodeRunner implements ToolRunner {
         memoryBound: "resident",
         mounts: visible.mounts,
         devices: [],
-        environment: this.#environment({ env: [] }, of, { [cacheVariable]: output }),
+        environment: this.#surroundings.environment({ env: [] }, of, { [cacheVariable]: output }),
       },
       over,
     );
     const file = join(insidePaths.nodeTools, of.module);
-    const argv = [...lowPriority, ...argvOf(of.program, aheadProfile, "--warm", file, output)];
+    const argv = [...lowPriority, ...argvOf(of, aheadProfile, "--warm", file, output)];
     const execution = await sandbox.start({ argv });
     const stop = (): void => void execution.stop(0).catch(() => undefined);
     over.addEventListener("abort", stop, { once: true });
@@ -261,72 +202,6 @@ class NodeRunner implements ToolRunner {
     if (!started) throw new SandboxError("the sandbox for the module could not be started");
     await take(sandbox.workDir);
   }
-
-  async #surroundingsOf(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
-    const program = await this.#parts.programs.of(tool);
-    const installation = this.#options.installationOf?.(tool);
-    const variant = [isolated, program.program, installation?.key].join("\0");
-    return { module: tool.module, variant, program, isolated, installation };
-  }
-
-  /** All that a call mounts, but for compiled code. */
-  async #share({ module, program, isolated, installation }: Surroundings): Promise<SharedTools> {
-    const { backend, toolsDir } = this.#options;
-    await using held = new AsyncDisposableStack();
-    const only = isolated ? await nodeModuleFiles(toolsDir, module) : undefined;
-    const tools = await shareTools(backend, { toolsDir, target: insidePaths.nodeTools, only });
-    held.use(tools);
-    const packages = installation && held.use(await this.#parts.installations.share(installation));
-    const packageMounts =
-      packages === undefined
-        ? []
-        : [
-            { source: join(packages.source, modulesName), target: insidePaths.nodePackages },
-            ...(isolated ? [] : await this.#hideOthers()),
-          ];
-    const owned = held.move();
-    return {
-      mounts: [...program.mounts, ...this.#mounts, ...tools.mounts, ...packageMounts],
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
-    };
-  }
-
-  /** Nothing in place of the packages beside the tools, which Node would prefer. */
-  async #hideOthers(): Promise<readonly ReadOnlyMount[]> {
-    const stats = await lstat(join(this.#options.toolsDir, modulesName)).catch(() => undefined);
-    const target = join(insidePaths.nodeTools, modulesName);
-    return stats?.isDirectory() === true ? [{ source: this.#parts.emptyDir, target }] : [];
-  }
-
-  #environment(
-    tool: Pick<ToolEntry, "env">,
-    { program, installation }: Surroundings,
-    own: Readonly<Record<string, string>>,
-  ) {
-    const { nodePackages } = insidePaths;
-    const directories = [dirname(program.executable)];
-    if (installation !== undefined) directories.push(join(nodePackages, ".bin"));
-    const variables = installation && { [packagesVariable]: nodePackages };
-    const { workerEnvironment } = this.#options;
-    return toolEnvironment(tool, directories, { ...own, ...variables }, workerEnvironment);
-  }
-}
-
-function argvOf(
-  { executable }: NodeProgram,
-  profile: Profile,
-  ...rest: readonly string[]
-): readonly string[] {
-  return [executable, ...flags(profile), join(insidePaths.runner, "main.js"), ...rest];
-}
-
-function flags({ limits }: Profile): readonly string[] {
-  const heapMebibytes = Math.floor((limits.memoryBytes * heapShare) / bytesPerMebibyte);
-  return [
-    `--max-old-space-size=${heapMebibytes}`,
-    // No signal opens a debugger on the network that a tool may share with the host.
-    "--disable-sigusr1",
-  ];
 }
 
 /** V8 has no exception for a full heap: it says so, in Node's words or in its own, and aborts. */

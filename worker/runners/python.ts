@@ -11,8 +11,8 @@ import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
 import { SharedInstallations } from "./installations.ts";
 import { Interpreters, refuseInterpreter } from "./interpreters.ts";
-import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python-host.ts";
-import { PythonInterpreter } from "./python-interpreter.ts";
+import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python/host.ts";
+import { PythonInterpreter } from "./python/interpreter.ts";
 import type {
   CodeSource,
   InstallationOf,
@@ -21,6 +21,7 @@ import type {
   ToolRunner,
 } from "./runner.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
+import { byUv, findByUv } from "./python/uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 /** Options of the Python runner. */
@@ -28,7 +29,7 @@ export interface PythonRunnerOptions extends PythonHostOptions {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
-  /** Others that tools may name, by name (`SANDBOX_PYTHONS`). */
+  /** Others that tools may name, by name (`SANDBOX_PYTHONS`): programs, or {@link byUv}. */
   readonly named?: ReadonlyMap<string, string>;
   /** Packages of tools; without it no tool has any of its own. */
   readonly installationOf?: InstallationOf;
@@ -58,7 +59,8 @@ const variablesWithPackages = {
 export async function openPythonRunner(options: PythonRunnerOptions): Promise<ToolRunner> {
   const { prepared: _, ...others } = options;
   let count = 0;
-  const open = async (pythonBin: string): Promise<PythonInterpreter> => {
+  const open = async (program: string, name: string): Promise<PythonInterpreter> => {
+    const pythonBin = program === byUv ? await findByUv(name, options.workerEnvironment) : program;
     const scratchDir = join(options.scratchDir, `python-${++count}`);
     await mkdir(scratchDir);
     await chmod(scratchDir, 0o711);

@@ -112,8 +112,8 @@ export interface ToolRunner extends AsyncDisposable {
   /** The interpreter of a tool. Throws SandboxError when it cannot be used. */
   interpreterOf?(tool: ToolEntry): Promise<Interpreter>;
   /**
-   * For tools that describe themselves in a way of their language's own: the tools of a program by
-   * their names. Throws SandboxError with the reason; the signal's reason.
+   * The tools of a tool's program by their names, in its own words: for programs that no runner
+   * loads. Throws SandboxError with the reason; the signal's reason.
    *
    * @param config the configuration that descriptions may depend on; undefined for none
    */

@@ -6,6 +6,7 @@ import { readdir } from "node:fs/promises";
 import { promisify } from "node:util";
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
 import { openHost } from "../../../worker/sandbox/host/backend.ts";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 import { type Files, directoryOf, openToolStarts } from "../../support/runners/tool-starts.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
@@ -113,31 +114,6 @@ describe("packages of a Python tool", () => {
     expect(result).toMatchObject({ writes: ["EROFS", "EROFS"] });
     expect(await readdir(`${dir}/packages/conflict`)).toEqual(["__init__.py", "__main__.py"]);
   });
-
-  test.for(["template", "pool"] as const)(
-    "are those of the moment in a sandbox by %s, and idle ones with others retire",
-    async (start, context) => {
-      const backend = await openBubblewrap(context);
-      const { call, installations, starts, untilIdle } = await openToolStarts({
-        backend,
-        files: pythonFiles,
-      });
-      const entry = tool("tool", { module: "uses", start, warm: { min: 1, max: 1 } });
-      for (const version of ["1.0", "2.0"]) {
-        installations.set("tool", {
-          dir: await directoryOf(pythonPackages(version)),
-          key: version,
-        });
-        starts.follow([entry]);
-        expect(starts.stats).toMatchObject([{ idle: 0, hits: 0 }]);
-        await untilIdle(entry);
-        expect(await call(entry)).toMatchObject({
-          startMode: start,
-          result: foundInPython(version),
-        });
-      }
-    },
-  );
 });
 
 /** As `npm install` leaves packages: ESM, CommonJS with a dependency, and a program. */
@@ -218,6 +194,52 @@ describe("packages of a Node tool", () => {
       expect(results).toMatchObject(
         ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInNode(version) })),
       );
+    },
+  );
+});
+
+const idle = { warm: { min: 1, max: 1 } };
+const idleTools: readonly [
+  string,
+  ToolEntry,
+  (version: string) => Files,
+  (version: string) => object,
+][] = [
+  [
+    "a Python tool by template",
+    tool("tool", { module: "uses", start: "template", ...idle }),
+    pythonPackages,
+    foundInPython,
+  ],
+  [
+    "a Python tool by pool",
+    tool("tool", { module: "uses", start: "pool", ...idle }),
+    pythonPackages,
+    foundInPython,
+  ],
+  ["a Node tool by pool", nodeEntry("tool", { start: "pool", ...idle }), nodePackages, foundInNode],
+];
+
+describe("packages of an idle sandbox", () => {
+  test.for(idleTools)(
+    "of %s are those of the moment: one with others retires",
+    async ([, entry, packagesOf, foundOf], context) => {
+      const backend = await openBubblewrap(context);
+      const { call, installations, starts, untilIdle } = await openToolStarts({
+        backend,
+        files: pythonFiles,
+        nodeFiles,
+      });
+      for (const version of ["1.0", "2.0"]) {
+        installations.set("tool", { dir: await directoryOf(packagesOf(version)), key: version });
+        starts.follow([entry]);
+        expect(starts.stats).toMatchObject([{ idle: 0, hits: 0 }]);
+        await untilIdle(entry);
+        expect(await call(entry)).toMatchObject({
+          startMode: entry.start,
+          result: foundOf(version),
+        });
+      }
     },
   );
 });

@@ -36,7 +36,7 @@ export interface ToolStartsOptions {
   /** Interpreters that tools may name. */
   readonly pythons?: ReadonlyMap<string, string>;
   readonly nodes?: ReadonlyMap<string, string>;
-  readonly pythonBin?: string;
+  readonly workerEnvironment?: Readonly<Record<string, string>>;
 }
 
 /** Tools that can be called. */
@@ -64,14 +64,14 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
   const installations = new Map<string, Installation>();
   const common = {
     backend,
-    workerEnvironment: {},
+    workerEnvironment: options.workerEnvironment ?? {},
     installationOf: ({ name }: ToolEntry) => installations.get(name),
   };
   const runnerDir = (language: string) =>
     join(import.meta.dirname, "../../../tool-runner", language);
   const python = await openPythonRunner({
     ...common,
-    pythonBin: options.pythonBin ?? "/usr/bin/python3",
+    pythonBin: "/usr/bin/python3",
     ...(options.pythons && { named: options.pythons }),
     toolsDir: await directoryOf(options.files ?? {}),
     runnerDir: runnerDir("python"),
@@ -113,7 +113,8 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     untilIdle: ({ name }) =>
       vi.waitFor(() => {
         const stats = starts.stats.find(({ tool }) => tool === name);
-        if ((stats?.idle ?? 0) === 0) throw new Error("no idle sandbox", { cause: stats?.failure });
+        if ((stats?.idle ?? 0) === 0)
+          throw new Error(`no idle sandbox of ${name}`, { cause: stats?.failure?.error });
       }, patience),
   };
 }

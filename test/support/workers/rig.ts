@@ -50,6 +50,8 @@ export interface RigTool {
   readonly requirements?: readonly string[];
   readonly requirements_file?: string;
   readonly lockfile?: string;
+  readonly python?: string;
+  readonly node?: string;
   readonly description?: string;
   readonly instructions?: string;
   readonly parameters?: object;

@@ -924,6 +924,7 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
       "/sandbox/work/x",
       "/sandbox",
       "/tools",
+      "/node_modules",
       "/tools/python/y",
       "/usr/share/x",
       "/lib64",

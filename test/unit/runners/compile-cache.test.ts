@@ -21,7 +21,7 @@ import {
   type Compilation,
   type CompileCacheOptions,
   retryAfterMs,
-} from "../../../worker/runners/compile-cache.ts";
+} from "../../../worker/runners/node/compile-cache.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
@@ -118,6 +118,21 @@ describe("a module's cache", () => {
   test("is its own: no other module's calls get it", async () => {
     const { made } = await newCaches(leaves({ "1": "code" }));
     expect(await made("a.js")).not.toBe(await made("b.js"));
+  });
+
+  test("is that of a variant, and calls keep it when the variant is dropped", async () => {
+    const { caches, scratchDir, runs, ended } = await newCaches(leaves({ "1": "code" }));
+    const variants = ["old", "new"].map((variant) => ({ module: "a.js", variant }));
+    for (const of of variants) await caches.want(of);
+    await ended("module.compiled", 2);
+    expect(runs).toEqual(["a.js", "a.js"]);
+    const leases = await Promise.all(variants.map((of) => caches.lease(of)));
+    const [former, present] = leases.map((lease) => basename(lease!.directory));
+    expect(former).not.toBe(present);
+    caches.drop(({ variant }) => variant === "old");
+    expect(await readdir(scratchDir)).toHaveLength(2);
+    for (const lease of leases) await lease![Symbol.asyncDispose]();
+    expect(await readdir(scratchDir)).toEqual([present]);
   });
 
   test("is made anew when the module's file changes, with nothing of the former one, which serves until then", async () => {

@@ -252,6 +252,59 @@ describe("a call of a Node tool", () => {
   });
 });
 
+describe("a Node tool with packages of its own", () => {
+  const installationOf = () => ({ dir: "/environments/abc", key: "abc" });
+  const seen = async (changes: Partial<ToolEntry>, hasShared: boolean) => {
+    const { options, toolsDir } = await newOptions({ installationOf });
+    if (hasShared) await mkdir(join(toolsDir, "node_modules"));
+    await using runner = await openNodeRunner(options);
+    await using prepared = await runner.prepare(tool(changes), profile);
+    return prepared;
+  };
+  const own = { source: "/shared/environments/abc/node_modules", target: "/node_modules" };
+
+  test("has them above its files, and its programs on the path", async () => {
+    const { mounts, environment } = await seen({}, false);
+    expect(mounts.slice(-2)).toEqual([expect.objectContaining({ target: "/tools/node" }), own]);
+    expect(environment.get("PATH")).toMatch(/(?:^|:)\/node_modules\/\.bin:\/usr\/local\/bin:/);
+    expect(environment.get("TOOL_PACKAGES_DIR")).toBe("/node_modules");
+  });
+
+  test("sees nothing of those beside its files", async () => {
+    const nothing = expect.stringMatching(/no-packages$/);
+    expect((await seen({}, true)).mounts.slice(-2)).toEqual([
+      own,
+      { source: nothing, target: "/tools/node/node_modules" },
+    ]);
+    expect((await seen({ isolate: true }, true)).mounts.at(-1)).toEqual(own);
+  });
+
+  test("has its module compiled with them, and not with those of another or former ones", async () => {
+    const keys: Record<string, string> = { a: "abc", b: "def" };
+    const { options, backend } = await newOptions({
+      installationOf: ({ name }) => {
+        const key = keys[name] ?? "";
+        return { dir: `/environments/${key}`, key };
+      },
+    });
+    await using runner = await openNodeRunner(options);
+    const compiled: string[] = [];
+    const compile = async (name: string) => {
+      runner.warm?.({ ...tool(), name });
+      compiled.push(`/shared/environments/${keys[name]}/node_modules`);
+      const mounts = () => backend.requests.flatMap((request) => request.mounts);
+      const sources = () =>
+        mounts().flatMap(({ source, target }) => (target === own.target ? [source] : []));
+      await vi.waitFor(() => expect(sources()).toEqual(compiled), patience);
+    };
+    for (const name of ["a", "b"]) await compile(name);
+    for (const key of ["ghi", "abc"]) {
+      keys["a"] = key;
+      await compile("a");
+    }
+  });
+});
+
 describe("a module", () => {
   test(
     "is run ahead with nothing of a call, of a caller or of the worker, and without a network",

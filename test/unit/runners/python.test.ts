@@ -139,6 +139,58 @@ describe("a call of a Python tool", () => {
   });
 });
 
+describe("a Python tool with packages of its own", () => {
+  const installation = { dir: "/environments/abc", key: "abc" };
+
+  test("sees them in a virtual environment, and nothing that its interpreter brings", async () => {
+    const installationOf = ({ name }: ToolEntry) => (name === "tool" ? installation : undefined);
+    const { options, backend, scratchDir } = await newOptions({ installationOf });
+    const runner = await openPythonRunner(options);
+    const first = await runner.prepare(tool(), profile);
+    const second = await runner.prepare(tool(), profile);
+    expect(first.mounts).toEqual([
+      { source: join(scratchDir, "python-runner"), target: "/sandbox/runner" },
+      { source: join(scratchDir, "python-environment"), target: "/sandbox/python" },
+      { source: "/copies/1", target: "/tools/python" },
+      { source: "/copies/2", target: "/tools/environment" },
+    ]);
+    expect(first.launch.argv.slice(0, 3)).toEqual(["/sandbox/python/bin/python3", "-I", "-B"]);
+    expect(first.template?.argv[0]).toBe("/sandbox/python/bin/python3");
+    expect(Object.fromEntries(first.environment)).toMatchObject({
+      PATH: "/sandbox/python/bin:/tools/environment/packages/bin:/usr/local/bin:/usr/bin:/bin",
+      PYTHONPATH: "/tools/python",
+      PYTHONUSERBASE: "/sandbox/python",
+      TOOL_PACKAGES_DIR: "/tools/environment/packages",
+    });
+    // Shared once, for all sandboxes: it never changes.
+    expect(second.mounts.at(-1)).toEqual(first.mounts.at(-1));
+    await first[Symbol.asyncDispose]();
+    await second[Symbol.asyncDispose]();
+    expect(backend.inUse).toEqual(["/environments/abc"]);
+    const other = { ...tool(), name: "other" };
+    expect([runner.installationKeyOf!(tool()), runner.installationKeyOf!(other)]).toEqual([
+      "abc",
+      undefined,
+    ]);
+    await using plain = await runner.prepare(other, profile);
+    expect(plain.mounts.map(({ target }) => target)).toEqual(["/sandbox/runner", "/tools/python"]);
+    await plain[Symbol.asyncDispose]();
+    await runner[Symbol.asyncDispose]();
+    expect(backend.inUse).toEqual([]);
+  });
+
+  test("is prepared again where its packages could not be shared", async () => {
+    const { options, backend } = await newOptions({ installationOf: () => installation });
+    await using runner = await openPythonRunner(options);
+    backend.refused.add("/environments/abc");
+    await expect(runner.prepare(tool(), profile)).rejects.toThrow("cannot be shared");
+    expect(backend.inUse).toEqual([]);
+    backend.refused.clear();
+    await using prepared = await runner.prepare(tool(), profile);
+    expect(prepared.mounts.at(-1)?.target).toBe("/tools/environment");
+  });
+});
+
 describe("the tool runner", () => {
   test("is compiled once, readable by everybody, with names as they are inside", async () => {
     const { options, scratchDir } = await newOptions();
@@ -182,6 +234,24 @@ describe("a program that is no Python interpreter", () => {
       );
     },
   );
+});
+
+test.each([
+  ["3.8.18", false],
+  ["3.9.0", true],
+  ["2.7.18", false],
+])("Python %s is new enough: %s", async (version, isEnough) => {
+  const { options, scratchDir } = await newOptions({ pythonBin: "" });
+  const pythonBin = join(scratchDir, "python");
+  const facts = { version, executable: pythonBin, base: pythonBin, identity: version };
+  const answer = JSON.stringify({ ...facts, directories: [], installed: [], added: [] });
+  await writeFile(pythonBin, `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 });
+  const opened = openPythonRunner({ ...options, pythonBin });
+  if (isEnough) await (await opened)[Symbol.asyncDispose]();
+  else
+    await expect(opened).rejects.toThrow(
+      `${pythonBin} is Python ${version}; tools need Python 3.9 or later`,
+    );
 });
 
 describe("an interpreter outside /usr", () => {

@@ -14,7 +14,18 @@ const maxPathLength = 1024;
 
 /** Directories of each sandbox: no mount may cover, contain or lie in one. */
 const ownDirectories = [
-  ...["/sandbox", "/tools", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"],
+  ...[
+    "/sandbox",
+    "/tools",
+    "/node_modules",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+  ],
   ...["/proc", "/sys", "/dev", "/etc", "/run", "/tmp"],
 ];
 

@@ -1,6 +1,6 @@
 /**
- * The fields `python` and `node` of a tool: the interpreter that runs it, of those that the operator
- * allows. `runners/interpreters.ts` checks the permission.
+ * The fields `python` and `node` of a tool: the interpreter that runs it, of those that the
+ * operator allows. `runners/interpreters.ts` checks the permission.
  */
 import { z } from "zod";
 import { accepts } from "../../support/text/expectation.ts";

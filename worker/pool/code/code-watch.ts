@@ -3,7 +3,7 @@
  * its versions.
  */
 import type { Runtime } from "../../manifest/manifest.ts";
-import type { CodeSource, ToolRunner } from "../../runners/runner.ts";
+import type { ToolRunner } from "../../runners/runner.ts";
 import { ChangeHints } from "../../support/change-hints.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
@@ -89,18 +89,18 @@ export class CodeWatch implements CodeVersions {
   }
 
   #follow(runtime: Runtime): Followed {
-    const sources = this.#options.runners.get(runtime)?.sources;
-    const ended = sources === undefined ? Promise.resolve() : this.#poll(runtime, sources);
+    const runner = this.#options.runners.get(runtime);
+    const ended = runner === undefined ? Promise.resolve() : this.#poll(runtime, runner);
     const followed = { version: 0, ended };
     this.#followed.set(runtime, followed);
     return followed;
   }
 
   /** Polls until the end. */
-  async #poll(runtime: Runtime, sources: readonly CodeSource[]): Promise<void> {
+  async #poll(runtime: Runtime, runner: Pick<ToolRunner, "sources">): Promise<void> {
     const { signal } = this.#end;
     const { clock, log } = this.#options;
-    using poller = new Poller(runtime, sources, this.#options);
+    using poller = new Poller(runtime, runner, this.#options);
     try {
       const beganMs = clock.nowMs();
       let known = await poller.poll(signal);
@@ -130,10 +130,10 @@ export class CodeWatch implements CodeVersions {
   }
 }
 
-/** Polls the same sources, with pauses that bound the load. */
+/** Polls the sources of a language, with pauses that bound the load. */
 class Poller implements Disposable {
   readonly #runtime: Runtime;
-  readonly #sources: readonly CodeSource[];
+  readonly #runner: Pick<ToolRunner, "sources">;
   readonly #options: CodeWatchOptions;
   readonly #hints: ChangeHints;
   /** Milliseconds of the last poll. */
@@ -141,9 +141,9 @@ class Poller implements Disposable {
   /** The failure in the log, until a poll finds none. */
   #logged: string | undefined;
 
-  constructor(runtime: Runtime, sources: readonly CodeSource[], options: CodeWatchOptions) {
+  constructor(runtime: Runtime, runner: Pick<ToolRunner, "sources">, options: CodeWatchOptions) {
     this.#runtime = runtime;
-    this.#sources = sources;
+    this.#runner = runner;
     this.#options = options;
     this.#hints = new ChangeHints((error) =>
       logEvent(options.log, "code.file_events_lost", { err: error, runtime }),
@@ -160,7 +160,7 @@ class Poller implements Disposable {
   async poll(signal: AbortSignal): Promise<CodeState> {
     const { clock, hints = true, maxEntries } = this.#options;
     const beganMs = clock.monotonicMs();
-    const state = await fingerprintCode(this.#sources, signal, maxEntries);
+    const state = await fingerprintCode(this.#runner.sources, signal, maxEntries);
     this.#durationMs = clock.monotonicMs() - beganMs;
     if (hints) this.#hints.follow(state.directories);
     this.#report(state.failure);

@@ -2,17 +2,17 @@
  * One Python interpreter as sandboxes see it.
  */
 import { join, sep } from "node:path";
-import type { ReadOnlyMount, SandboxBackend } from "../sandbox/sandbox.ts";
-import { insidePaths } from "./inside-paths.ts";
-import type { OpenInterpreter } from "./interpreters.ts";
+import type { ReadOnlyMount, SandboxBackend } from "../../sandbox/sandbox.ts";
+import { insidePaths } from "../inside-paths.ts";
+import type { OpenInterpreter } from "../interpreters.ts";
 import {
   type PreparedPython,
   type PythonHostOptions,
   makePythonEnvironment,
   preparePython,
-} from "./python-host.ts";
-import type { CodeSource, Interpreter } from "./runner.ts";
-import { isSystemPath } from "../support/files/system-paths.ts";
+} from "./host.ts";
+import type { CodeSource, Interpreter } from "../runner.ts";
+import { isSystemPath } from "../../support/files/system-paths.ts";
 
 /** What it is opened with. */
 export interface PythonInterpreterOptions extends PythonHostOptions {

@@ -4,11 +4,11 @@
 import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
-import type { WorkDir } from "../sandbox/work/work-dir.ts";
-import type { Clock } from "../support/clock.ts";
-import type { NewId } from "../support/ids.ts";
-import { logEvent } from "../telemetry/log-event.ts";
-import type { Logger } from "../telemetry/logger.ts";
+import type { WorkDir } from "../../sandbox/work/work-dir.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { NewId } from "../../support/ids.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 
 /** Files of one module's cache; each module that it imports has up to three. */
 const maxFiles = 4_000;
@@ -116,6 +116,12 @@ export class CompileCaches<Of extends Compilation> implements AsyncDisposable {
       directory: filled.directory,
       [Symbol.asyncDispose]: () => this.#release(filled),
     };
+  }
+
+  /** Forgets caches. Calls that have one keep it. */
+  drop(isUnwanted: (of: Of) => boolean): void {
+    const keys = [...this.#modules].filter(([, { of }]) => isUnwanted(of)).map(([key]) => key);
+    for (const key of keys) this.#modules.delete(key);
   }
 
   /** Aborts the run under way and waits for its end. */

@@ -6,10 +6,10 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { SandboxError } from "../sandbox/sandbox.ts";
-import { insidePaths } from "./inside-paths.ts";
-import { packagesVariable } from "./tool-environment.ts";
-import { missingProgram } from "../support/install-hint.ts";
+import { SandboxError } from "../../sandbox/sandbox.ts";
+import { insidePaths } from "../inside-paths.ts";
+import { packagesVariable } from "../tool-environment.ts";
+import { missingProgram } from "../../support/install-hint.ts";
 
 const run = promisify(execFile);
 
@@ -45,8 +45,8 @@ const interpreterFacts = z.object({
 /**
  * Asks an interpreter what it consists of: everything it imports from must be visible inside. What
  * is added are the directories of `.pth` files, in which people work on packages; what is installed
- * only comes and goes as a whole. The base of a virtual environment is the interpreter that it was made
- * of.
+ * only comes and goes as a whole. The base of a virtual environment is the interpreter that it was
+ * made of.
  */
 const aboutItself = `
 import json, os, site, sys, sysconfig

@@ -4,13 +4,16 @@
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import type { ArtifactParameter, ToolDescription } from "../protocol/discovery/tool-description.ts";
-import { type Profile, restrictiveProfile } from "../sandbox/profile.ts";
-import { type SandboxBackend, SandboxError, workDirInside } from "../sandbox/sandbox.ts";
-import { workDirNames } from "../sandbox/work/work-dir.ts";
-import { decodeJson } from "../support/json/json-decoder.ts";
-import { JsonError, type JsonObject, isJsonObject } from "../support/json/json.ts";
-import type { PreparedTool } from "./runner.ts";
+import type {
+  ArtifactParameter,
+  ToolDescription,
+} from "../../protocol/discovery/tool-description.ts";
+import { type Profile, restrictiveProfile } from "../../sandbox/profile.ts";
+import { type SandboxBackend, SandboxError, workDirInside } from "../../sandbox/sandbox.ts";
+import { workDirNames } from "../../sandbox/work/work-dir.ts";
+import { decodeJson } from "../../support/json/json-decoder.ts";
+import { JsonError, type JsonObject, isJsonObject } from "../../support/json/json.ts";
+import type { PreparedTool } from "../runner.ts";
 
 /** Milliseconds that a program may take to describe its tools. */
 export const describeTimeoutMs = 30_000;

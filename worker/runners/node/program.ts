@@ -5,11 +5,11 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { type ReadOnlyMount, type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
-import { insidePaths } from "./inside-paths.ts";
-import type { OpenInterpreter } from "./interpreters.ts";
-import type { CodeSource, Interpreter } from "./runner.ts";
-import { isSystemPath } from "../support/files/system-paths.ts";
+import { type ReadOnlyMount, type SandboxBackend, SandboxError } from "../../sandbox/sandbox.ts";
+import { insidePaths } from "../inside-paths.ts";
+import type { OpenInterpreter } from "../interpreters.ts";
+import type { CodeSource, Interpreter } from "../runner.ts";
+import { isSystemPath } from "../../support/files/system-paths.ts";
 
 const run = promisify(execFile);
 
