@@ -162,7 +162,7 @@ export class InvocationError extends Error {
   }
 }
 
-/** Facts for log levels above debug: of an error with the text of a tool or a caller only the code. */
+/** Facts for log levels above debug: only the code where a tool or a caller wrote the text. */
 export function failureFacts(error: InvocationError): {
   readonly code: string;
   readonly err?: InvocationError;

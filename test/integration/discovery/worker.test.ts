@@ -119,6 +119,19 @@ describe("a worker", () => {
     });
   });
 
+  test("answers no broadcast of others, which has no id", async () => {
+    const replyTo = `${namespace}/a2a/v1/sam_remote_tool/response/agent/none`;
+    const { id: _, ...broadcast } = request("init");
+    const message = {
+      topic: discoveryTopic(namespace, "init", "echo"),
+      payload: Buffer.from(JSON.stringify(broadcast)),
+      properties: { replyTo },
+    };
+    await session.publish(message, AbortSignal.timeout(patience.timeout));
+    await ask("init", "echo", request("init"));
+    expect(heard.filter(({ topic }) => topic === replyTo)).toEqual([]);
+  });
+
   test.each(['"text"', "{}", JSON.stringify({ ...request("other"), params: {} })])(
     "refuses the request %s",
     async (text) => {
