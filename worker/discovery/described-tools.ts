@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Clock } from "../support/clock.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { Semaphore } from "../support/semaphore.ts";
@@ -208,8 +208,9 @@ export class DescribedTools implements Disposable {
       return { tool, description: withManifest(tool, derived, log) };
     } catch (error) {
       this.#end.signal.throwIfAborted();
-      logEvent(log, "tool.not_described", { tool: tool.name, err: error });
-      return { tool, description: describedByManifest(tool), failure: asInvocationError(error) };
+      const failure = asInvocationError(error);
+      logEvent(log, "tool.not_described", { tool: tool.name, ...failureFacts(failure) });
+      return { tool, description: describedByManifest(tool), failure };
     }
   }
 }

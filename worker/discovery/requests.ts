@@ -11,7 +11,7 @@ import {
   encodeDiscoveryError,
   maxDiscoveryRequestBytes,
 } from "../protocol/discovery/messages.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import { readReplyAddress } from "../protocol/messages/request.ts";
 import { type DiscoveryKind, parseDiscoveryTopic } from "../protocol/topics.ts";
 import { JsonError, parseJson } from "../support/json/json.ts";
@@ -97,7 +97,7 @@ async function respond(
   } catch (error) {
     const refusal = error instanceof SemaphoreFullError ? busy(error) : asInvocationError(error);
     if (!signal.aborted)
-      logEvent(log, "discovery.refused", { tool: tool.name, code: refusal.code, err: refusal });
+      logEvent(log, "discovery.refused", { tool: tool.name, ...failureFacts(refusal) });
     return encodeDiscoveryError(document, refusal);
   }
 }

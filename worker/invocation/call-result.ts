@@ -3,7 +3,7 @@
  */
 import type { Delivery } from "../broker/broker.ts";
 import type { CallEnd } from "./audit/call-audit.ts";
-import { type ArtifactVersion, InvocationError } from "../protocol/errors.ts";
+import { type ArtifactVersion, InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Answer, Cancelled, InvocationOutcome } from "../protocol/invocation.ts";
 import { encodeResponse } from "../protocol/messages/response.ts";
 import type { Clock } from "../support/clock.ts";
@@ -118,14 +118,6 @@ export function repeatAnswer(
   logEvent(parts.log, "call.kept_answer_sent", { topic, deliveryCount });
   const response = { id: request.id, payload: answer };
   return { response, end: "duplicate", isFinal: true, isRepeated: kind === "answered" };
-}
-
-/** Facts for log levels above debug: of an error with the tool's own text only the code. */
-export function failureFacts(error: InvocationError): {
-  readonly code: string;
-  readonly err?: InvocationError;
-} {
-  return error.isToolsText ? { code: error.code } : { code: error.code, err: error };
 }
 
 function asInvocationError(error: unknown): InvocationError {

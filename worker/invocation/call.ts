@@ -2,14 +2,14 @@
  * One decoded call: runs the invoker, publishes the statuses, decides between answer and requeue.
  */
 import type { BrokerSession } from "../broker/broker.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Answer, Cancelled, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { encodeStatus } from "../protocol/messages/status.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
-import { cancelledError, failureFacts } from "./call-result.ts";
+import { cancelledError } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
 import type { Invoker } from "./invoker.ts";
 import { remainingOutputs } from "./steps/remaining.ts";
@@ -145,7 +145,7 @@ function logEnding(
       break;
     case "error":
       logEvent(log, "call.failed", { ...facts, ...failureFacts(ending.error) });
-      logEvent(log, "call.failure_cause", { err: ending.error });
+      if (!ending.error.quotesArguments) logEvent(log, "call.failure_cause", { err: ending.error });
       break;
     case "cancelled":
       logEvent(log, "call.cancelled", { ...facts, reason: ending.reason, started });

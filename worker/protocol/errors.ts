@@ -51,7 +51,7 @@ export const errorCodeFacts = {
   EXECUTION_ERROR: {
     retryable: false,
     cause:
-      "The tool raised an exception, got arguments that it does not take, returned a value that is not JSON, or hit a limit of its profile: memory, CPU time, disk, files, statuses, file size, open files, processes.",
+      "The tool raised an exception, got arguments that it does not take, returned a value that is not JSON or does not match its [`output_schema`](schemas.md#results), or hit a limit of its profile: memory, CPU time, disk, files, statuses, file size, open files, processes.",
     advice:
       "Correct the arguments or the tool. If `data` has a [`limit`](#execution-facts), ask for less, or raise that limit in the manifest or the profile.",
   },
@@ -70,8 +70,8 @@ export const errorCodeFacts = {
   INVALID_REQUEST: {
     retryable: false,
     cause:
-      "The request is not JSON, a field is missing or wrong, the profile does not exist, or the topic names no tool.",
-    advice: "The message names the field.",
+      "The request is not JSON, a field is missing or wrong, an argument does not [match](schemas.md#checks) the tool's schema, the profile does not exist, or the topic names no tool.",
+    advice: "The message names the field or the argument.",
   },
   INTERNAL_ERROR: {
     retryable: false,
@@ -129,6 +129,8 @@ export class InvocationError extends Error {
   readonly code: ErrorCode;
   /** Whether the tool wrote the message, which may contain secrets and is for the caller only. */
   readonly isToolsText: boolean;
+  /** Whether the message quotes arguments, which belong in no log. */
+  readonly quotesArguments: boolean;
   /** The limit that ended the call, if any. */
   readonly limit: LimitReached | undefined;
   /** Outputs of the failed call that the store still has. */
@@ -140,6 +142,7 @@ export class InvocationError extends Error {
     options: {
       readonly cause?: unknown;
       readonly isToolsText?: boolean;
+      readonly quotesArguments?: boolean;
       readonly limit?: LimitReached | undefined;
       readonly remainingArtifacts?: readonly ArtifactVersion[];
     } = {},
@@ -148,6 +151,7 @@ export class InvocationError extends Error {
     this.name = "InvocationError";
     this.code = code;
     this.isToolsText = options.isToolsText ?? false;
+    this.quotesArguments = options.quotesArguments ?? false;
     this.limit = options.limit;
     this.remainingArtifacts = options.remainingArtifacts ?? [];
   }
@@ -156,4 +160,13 @@ export class InvocationError extends Error {
   get retryable(): boolean {
     return errorCodeFacts[this.code].retryable;
   }
+}
+
+/** Facts for log levels above debug: only the code where a tool or a caller wrote the text. */
+export function failureFacts(error: InvocationError): {
+  readonly code: string;
+  readonly err?: InvocationError;
+} {
+  const isForeign = error.isToolsText || error.quotesArguments;
+  return isForeign ? { code: error.code } : { code: error.code, err: error };
 }

@@ -119,6 +119,19 @@ describe("a worker", () => {
     });
   });
 
+  test("answers no broadcast of others, which has no id", async () => {
+    const replyTo = `${namespace}/a2a/v1/sam_remote_tool/response/agent/none`;
+    const { id: _, ...broadcast } = request("init");
+    const message = {
+      topic: discoveryTopic(namespace, "init", "echo"),
+      payload: Buffer.from(JSON.stringify(broadcast)),
+      properties: { replyTo },
+    };
+    await session.publish(message, AbortSignal.timeout(patience.timeout));
+    await ask("init", "echo", request("init"));
+    expect(heard.filter(({ topic }) => topic === replyTo)).toEqual([]);
+  });
+
   test.each(['"text"', "{}", JSON.stringify({ ...request("other"), params: {} })])(
     "refuses the request %s",
     async (text) => {
@@ -218,6 +231,12 @@ describe("a call", () => {
       message: 'Invalid request: params.args.size: expected a whole number, found "5"',
     });
     expect(answer).not.toHaveProperty("data.execution");
+  });
+
+  test("has a refused argument in no log", { tags: "promise-R7" }, async () => {
+    await rig.call("typed", { name: "a", size: "argument-value" });
+    expect(rig.logLines.join("\n")).toContain("INVALID_REQUEST");
+    expect(rig.logLines.join("\n")).not.toContain("argument-value");
   });
 
   test("has its arguments converted where the manifest says so", async () => {

@@ -75,7 +75,7 @@ async function convert(
   const { problem, value = checked.value } = await judge(checker, checked, signal);
   if (problem === undefined) return value;
   // The message may have values of the caller, which belong into no log.
-  const options = { isToolsText: true };
+  const options = { quotesArguments: true };
   throw new InvocationError("INVALID_REQUEST", `Invalid request: ${field}${problem}`, options);
 }
 

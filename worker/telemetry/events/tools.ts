@@ -195,10 +195,10 @@ export const toolEvents = {
   "tool.not_described": {
     level: "warn",
     message: "tool not described by its code",
-    facts: { tool: "text", err: "error" },
-    when: "The code of a tool gave no [description](schemas.md). Its calls run, with unchecked arguments; agents get `failed_discovery`.",
+    facts: { tool: "text", code: "text", err: "error?" },
+    when: "The code of a tool gave no [description](schemas.md#discovery); `err` is missing if its text is the tool's own. Calls run, with unchecked arguments; agents get `failed_discovery`.",
     action:
-      "Correct the tool by `err`, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
+      "See the reason with [`harness tool describe`](harness.md), and correct the tool, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
   },
   "tool.schema_refused": {
     level: "warn",
@@ -210,9 +210,9 @@ export const toolEvents = {
   "discovery.refused": {
     level: "warn",
     message: "request for a description refused",
-    facts: { tool: "text", code: "text", err: "error" },
-    when: "The worker answered a request for a [description](schemas.md#discovery) with an error.",
-    action: "See `err`.",
+    facts: { tool: "text", code: "text", err: "error?" },
+    when: "The worker answered a request for a [description](schemas.md#discovery) with an error; `err` is missing if its text is the tool's own.",
+    action: "See `code`, and `tool.not_described`.",
   },
   "discovery.failed": {
     level: "warn",
