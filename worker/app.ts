@@ -1,12 +1,14 @@
 /**
  * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
+import { join } from "node:path";
 import { artifactScope } from "./artifacts/scope.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { maxCallSeconds } from "./broker/open.ts";
 import type { Config } from "./config/config.ts";
 import { Descriptions } from "./descriptions/descriptions.ts";
-import type { Foundation, Host } from "./foundation.ts";
+import { KeptDescriptions } from "./descriptions/kept.ts";
+import { type Foundation, type Host, toolRunnerDir } from "./foundation.ts";
 import { Answers } from "./invocation/answers.ts";
 import { CancelListener } from "./invocation/cancellation/cancel-listener.ts";
 import { Cancels } from "./invocation/cancellation/cancels.ts";
@@ -76,9 +78,13 @@ export function wireInvoker(
   return { invoker, starts };
 }
 
+/** Directory of descriptions below `SANDBOX_WORK_DIR`. */
+const keptDescriptions = "descriptions";
+
 /** Wires the descriptions of tools. They end with the foundation. */
 export function wireDescriptions(
   { sandbox }: Config,
+  { log }: Pick<Host, "log">,
   { catalog, profiles, ...starts }: Foundation,
 ): Descriptions {
   const resolving: ResolveParts = {
@@ -86,8 +92,11 @@ export function wireDescriptions(
     profiles,
     defaultProfile: sandbox.defaultProfile,
   };
+  const directory = join(sandbox.workDir, keptDescriptions);
   return new Descriptions({
     starts,
+    runnerDirOf: (runtime) => (runtime === "executable" ? undefined : toolRunnerDir(runtime)),
+    kept: new KeptDescriptions(directory, log.child({ part: "descriptions" })),
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
   });
 }

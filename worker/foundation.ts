@@ -12,7 +12,7 @@ import { type Config, ConfigError, type Environment } from "./config/config.ts";
 import { openToolEnvironments } from "./environments/open.ts";
 import type { InstallMode, ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
-import type { ToolEntry } from "./manifest/manifest.ts";
+import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
 import { Toolsets } from "./manifest/toolsets/toolsets.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openExecutableRunner } from "./runners/executable.ts";
@@ -356,7 +356,8 @@ function openEnvironments(
   });
 }
 
-function toolRunnerDir(language: string): string {
+/** The tool runner of a language. */
+export function toolRunnerDir(language: Runtime): string {
   const base = import.meta.url.endsWith(".ts") ? toolRunnersFromSource : toolRunnersFromDist;
   return fileURLToPath(new URL(base + language, import.meta.url));
 }

@@ -19,7 +19,7 @@ import {
   workerSubscribes,
 } from "../worker/worker-wait.ts";
 
-/** Milliseconds for the answer of a cancelled call: its tool's grace, and time to delete outputs. */
+/** Milliseconds for the answer of a cancelled call: grace of the tool, and deletion of outputs. */
 const cancelledAnswerMs = 10_000;
 
 /** The command line. */

@@ -38,13 +38,13 @@ export async function describeTarget(
   await using home = await createPassableDirectory("str-tool-describe-");
   const local = { target, profile, env, programs, home: home.path, debug: undefined };
   await using opened = await openToolFoundation(local, context);
-  const { config, foundation } = opened;
+  const { config, host, foundation } = opened;
   const tool = foundation.catalog.resolve(toolName);
   if (tool === undefined) {
     const { reason = "it is not there" } = foundation.catalog.unavailable(toolName) ?? {};
     throw new CommandError(`the tool cannot be served: ${reason}`);
   }
-  const descriptions = wireDescriptions(config, foundation);
+  const descriptions = wireDescriptions(config, host, foundation);
   try {
     const described = await descriptions.describe(tool, context.signal, toolConfig);
     context.out.line(options.json ? asJson(described) : asText(target.callable.name, described));

@@ -3,9 +3,12 @@
  */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { encodeRequest } from "../../harness/messages.ts";
-import { invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
+import { cancelTopic, invokeTopic, responseTopic } from "../../worker/protocol/topics.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
 import { DevClient } from "../support/brokers/dev-client.ts";
 import { patience } from "../support/patience.ts";
+import { ToolRuns, announcingTool } from "../support/workers/announcing-tool.ts";
+import { loggedFacts } from "../support/workers/kept-log.ts";
 import { namespace, startRig } from "../support/workers/rig.ts";
 
 const saying = `
@@ -62,5 +65,36 @@ test(
       if (names.length >= 2) break;
     }
     expect(names).toEqual(["timestamp", "timestamp"]);
+  },
+);
+
+test(
+  "an answer and a status that are sent where a call is cancelled cancel nothing",
+  { tags: ["promise-B4", "promise-B9"] },
+  async () => {
+    const runs = await ToolRuns.listen();
+    const module = { module: "announcing", function: "announces" };
+    await using rig = await startRig({
+      tools: { tool: { module: "saying", function: "run" }, victim: module },
+      files: { "saying.py": saying, [announcingTool.file]: announcingTool.source },
+    });
+    const { host, port } = rig.broker;
+    const signal = AbortSignal.timeout(30_000);
+    const replyTo = responseTopic(namespace, "caller", "victim");
+    const options = { host, port, name: "caller", patterns: [replyTo] };
+    await using client = await DevClient.connect(options, signal);
+    const publish = (tool: string, args: JsonObject, properties: Record<string, string>) => {
+      const request = encodeRequest(tool, "caller", { tool, args });
+      return client.publish(invokeTopic(namespace, tool), request, properties, signal);
+    };
+    await publish("victim", { port: runs.port }, { replyTo });
+    await runs.haveBegun("run");
+    const place = cancelTopic(namespace, "victim");
+    await publish("tool", {}, { replyTo: place, statusTo: place });
+    const ignored = () => loggedFacts(rig.logLines, "cancel.ignored");
+    await vi.waitFor(() => expect(ignored()).toHaveLength(2), patience);
+    runs.finish();
+    const { value: answer } = await client.messages(signal).next();
+    expect(JSON.parse(Buffer.from(answer.payload).toString())).toHaveProperty("result");
   },
 );

@@ -25,6 +25,7 @@ import { maxHostParts } from "../../worker/manifest/fields/host.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { maxEnvNames, maxTools, toolSchemas } from "../../worker/manifest/schema.ts";
 import { maxManifestBytes } from "../../worker/manifest/watch.ts";
+import { cancelMethod, encodeCancel } from "../../worker/protocol/messages/cancel.ts";
 import { decodeAnnouncement } from "../../worker/protocol/messages/announcement.ts";
 import { agentPatienceSeconds } from "../../worker/protocol/limits.ts";
 import { decodeRequest } from "../../worker/protocol/messages/request.ts";
@@ -192,7 +193,7 @@ describe("a table has what the code has:", () => {
   test("the context in docs/write-a-python-tool.md", () => {
     const source = read("tool-runner/python/secure_tool_runtime/__init__.py");
     const context = /^class ToolContext:$(.*?)^class /ms.exec(source)![1]!;
-    const methods = [...context.matchAll(/^ {4}def ([a-z]\w*)\(/gm)]
+    const methods = [...context.matchAll(/(?<!@property\n)^ {4}def ([a-z]\w*)\(/gm)]
       .map(([, name]) => name!)
       // For the runner, as its docstring says.
       .filter((name) => name !== "described_outputs");
@@ -272,6 +273,7 @@ describe("a command that a page gives exists:", () => {
     "dev",
     "tools",
     "tool run",
+    "tool describe",
     "tool new",
     "tool test",
     "artifact put",
@@ -388,13 +390,20 @@ describe("an example is accepted:", () => {
       if (message["method"] === "sam_remote_tool/status") {
         return decodeStatus(Buffer.from(text)) ? "status" : "no status";
       }
+      if (message["method"] === cancelMethod) {
+        const { task_id: id } = message["params"] as { readonly task_id: string };
+        return Buffer.from(encodeCancel(id)).toString() === JSON.stringify(message)
+          ? "cancel"
+          : "no cancel";
+      }
       const announced = decodeAnnouncement(Buffer.from(text));
       if (announced !== undefined) return announced.worker;
       if (!("method" in message)) return decodeAnswer(Buffer.from(text)).kind;
       const address = { replyTo: "reply", statusTo: undefined, sentAtMs: undefined };
       return decodeRequest(message, address, 0).toolName;
     });
-    expect(kinds).toEqual(["process_file", "success", "timed-out", "error", "status", "worker-1"]);
+    const answers = ["success", "timed-out", "error"];
+    expect(kinds).toEqual(["process_file", ...answers, "status", "cancel", "worker-1"]);
   });
 
   test("the tools of the README, which are those that harness tool new makes, without their comments", () => {

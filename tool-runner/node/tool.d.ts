@@ -18,10 +18,28 @@
  * The arguments are as the request's JSON has them; nothing checks that they are of the type
  * `Args`.
  */
-export type Tool<Args extends object = Record<string, unknown>, Result = unknown> = (
-  args: Args,
-  ctx: ToolContext,
-) => Result | Promise<Result>;
+export interface Tool<
+  Args extends object = Record<string, unknown>,
+  Result = unknown,
+> extends ToolSchemas {
+  (args: Args, ctx: ToolContext): Result | Promise<Result>;
+}
+
+/**
+ * What a tool may say of itself, as members of its function; else its types and comments tell it.
+ * A schema is a JSON Schema (2020-12), or an object of zod 4 or of another library with Standard
+ * JSON Schema.
+ */
+export interface ToolSchemas {
+  /** What the tool does, for the agent. */
+  description?: string;
+  /** Schema of the arguments. */
+  parameters?: object;
+  /** Schema of the result. */
+  result?: object;
+  /** Schema of the tool's configuration. */
+  config?: object;
+}
 
 /**
  * A failure that the tool reports on purpose.

@@ -4,6 +4,7 @@
  */
 import { InvocationError } from "../protocol/errors.ts";
 import type { ArtifactParameter, ToolDescription } from "../protocol/discovery/tool-description.ts";
+import { plainObjectSchema } from "./plain-schema.ts";
 import { JsonError, type JsonObject, isJsonObject, parseJson } from "../support/json/json.ts";
 
 /** Bytes of a description as JSON. */
@@ -26,9 +27,9 @@ export function readDescription(result: JsonObject): ToolDescription {
   const { description, parameters, result: resultSchema, config } = result;
   return {
     description: textOf(description),
-    parameters: objectSchema(parameters),
-    result: objectSchema(resultSchema),
-    config: objectSchema(config),
+    parameters: plainObjectSchema(parameters),
+    result: plainObjectSchema(resultSchema),
+    config: plainObjectSchema(config),
     artifactParameters: artifactParametersOf(result["artifact_parameters"]),
   };
 }
@@ -69,13 +70,6 @@ function textOf(text: unknown): string | undefined {
   if (typeof text !== "string" || text.trim() === "") return undefined;
   const cut = text.length > maxTextLength ? `${text.slice(0, maxTextLength - 1)}…` : text;
   return cut.toWellFormed();
-}
-
-/** Arguments, results and configurations are objects; a schema of anything else is a mistake. */
-function objectSchema(schema: unknown): JsonObject | undefined {
-  if (!isJsonObject(schema)) return undefined;
-  const isObject = schema["type"] === "object" || !Object.hasOwn(schema, "type");
-  return isObject ? schema : undefined;
 }
 
 function artifactParametersOf(given: unknown): ReadonlyMap<string, ArtifactParameter> {

@@ -80,8 +80,9 @@ export async function runCall(
 type Stopped = Extract<InvocationOutcome, { kind: "cancelled" }>;
 
 /**
- * Undefined for a call to requeue, which a cancelled one never is. A call that must not run twice is requeued only before its
- * start, and only where the next worker can know that it has not started.
+ * Undefined for a call to requeue, which one that its caller cancelled never is. A call that must
+ * not run twice is requeued only before its start, and only where the next worker can know that it
+ * has not started.
  */
 function answerOf(
   outcome: InvocationOutcome,

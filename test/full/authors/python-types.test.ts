@@ -24,7 +24,7 @@ const everything = `
 from typing import Any
 
 from secure_tool_runtime import (
-    Artifact, DataDisposition, DataObject, DynamicTool, ToolContext, ToolContextFacade, ToolResult,
+    Artifact, Cancellation, DataDisposition, DataObject, DynamicTool, ToolContext, ToolContextFacade, ToolResult,
 )
 
 def reports(ctx: ToolContext) -> ToolResult:
@@ -33,6 +33,15 @@ def reports(ctx: ToolContext) -> ToolResult:
     content = ctx.load_artifact("input")
     data = DataObject(name="a", content=content or "", disposition=DataDisposition.INLINE)
     return ToolResult.ok("fine", data={"a": 1}, data_objects=[data])
+
+def polls(ctx: ToolContext) -> "dict[str, bool]":
+    ctx.on_cancel(lambda: print("cleaning up"))
+    return {"cancelled": ctx.cancelled}
+
+def checks() -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    assert polls(ToolContext(cancellation=cancellation)) == {"cancelled": True}
 
 async def first_line(filename: str, ctx: ToolContextFacade) -> "dict[str, object]":
     text = await ctx.load_artifact(filename, as_text=True)

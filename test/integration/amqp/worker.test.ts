@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
-import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
+import { cancelTopic, invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { connectAmqpPeer, keyOf } from "../../conformance/peers/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/workers/peer-workers.ts";
@@ -72,6 +72,33 @@ test("a call whose expiration passes while no worker is there is a dead letter, 
   await worker.drain(longMs);
   expect(workers.runs.begun).toEqual(["later"]);
 });
+
+test(
+  "a call of a user that RabbitMQ has verified is cancelled by that user only",
+  { tags: ["full", "promise-B9"] },
+  async () => {
+    await using place = await openPlace();
+    const workers = await PeerWorkers.prepare(place.namespace, place.peer);
+    const { worker, said } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+    const args = { ends_at_sigterm: true };
+    const { topic, request, replyTo } = workers.callOf("once_only", "call", { args });
+    const own = { persistent: true, userId: "guest", headers: { replyTo } };
+    const { channel } = place.operator;
+    channel.publish(place.namespace, keyOf(topic), Buffer.from(request), own);
+    await workers.runs.haveBegun("call");
+    await workers.cancel("call", "");
+    await vi.waitFor(() => expect(said()).toContain("cancel.ignored"), patience);
+    channel.publish(
+      place.namespace,
+      keyOf(cancelTopic(place.namespace, "call")),
+      Buffer.from(""),
+      own,
+    );
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+    expect(await worker.drain(longMs)).toMatchObject({ abandoned: 0 });
+  },
+);
 
 test("a call whose worker is killed is answered by the next one", { tags: "full" }, async () => {
   const namespace = newNamespace();

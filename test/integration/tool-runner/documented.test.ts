@@ -101,8 +101,20 @@ describe("an example runs:", () => {
     });
   });
 
+  test("forecast", async () => {
+    expect(await run("forecast", { args: { city: "Rome" } })).toMatchObject({
+      result: { city: "Rome", high: 21 },
+    });
+  });
+
+  test("wait_for", async () => {
+    expect(await run("wait_for", { args: { seconds: 0 } })).toMatchObject({
+      result: { exit_code: 0, is_cancelled: false },
+    });
+  });
+
   test("and there are no others", () => {
-    expect(examples).toHaveLength(6);
+    expect(examples).toHaveLength(9);
   });
 });
 

@@ -219,6 +219,15 @@ describe("a failing call is answered with", () => {
     });
   });
 
+  test("CANCELLED for a call that its caller cancels", async () => {
+    const call = { tool: "sleeps", timeoutSeconds: 30 };
+    const { code, message } = failure(
+      await rig.agent.call(call, { cancel: AbortSignal.abort(new Error("no longer needed")) }),
+    );
+    expect(code).toBe("CANCELLED");
+    expect(message).toMatch(/^The caller cancelled the call/);
+  });
+
   test("a timed-out result and SANDBOX_TIMEOUT for a tool that runs too long", async () => {
     const result = await rig.call("sleeps", {}, { timeoutSeconds: 1 });
     expect(result.kind).toBe("timed-out");

@@ -164,7 +164,9 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       },
     );
 
-    test("that its caller cancels after its worker was cut off for a moment is stopped", async () => {
+    const cancelledAfterCut =
+      "that its caller cancels after its worker was cut off for a moment is stopped";
+    test(cancelledAfterCut, { tags: "full" }, async () => {
       const { place, workers } = await prepare(openPlace);
       await using way = new AsyncDisposableStack();
       const cable = way.use(await openCable(place.port));

@@ -5,8 +5,9 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, decodeAnswer, encodeRequest } from "../../../harness/messages.ts";
+import { encodeCancel } from "../../../worker/protocol/messages/cancel.ts";
 import { resentProperty } from "../../../worker/protocol/messages/request.ts";
-import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
+import { cancelTopic, invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import type { ChaosHistory } from "./history.ts";
 import { chaosAgentName } from "./wire/wire.ts";
@@ -94,6 +95,18 @@ export class ChaosAgent implements AsyncDisposable {
     return pending.ending.promise;
   }
 
+  /** Cancels a request, if there is a connection. */
+  cancel(request: string): void {
+    this.#history.tell({ kind: "cancelled", request });
+    const message: RequestMessage = {
+      topic: cancelTopic(this.#namespace, request),
+      payload: Buffer.from(encodeCancel(request)),
+      // By its reply topic it would look like the request itself on its way.
+      properties: { clientId: chaosAgentName, timestamp: Date.now() },
+    };
+    this.#connection?.send(message).catch(() => undefined);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     await this.#living;
@@ -145,6 +158,7 @@ export class ChaosAgent implements AsyncDisposable {
         payload: pending.payload,
         properties: {
           replyTo: responseTopic(this.#namespace, chaosAgentName, request),
+          clientId: chaosAgentName,
           timestamp: Date.now(),
           ...(pending.mayBeThere && { [resentProperty]: true }),
         },

@@ -16,7 +16,7 @@ import type { ChaosLane, ChaosOptions } from "./options.ts";
 import { ChaosRandom, chaosSeed } from "./random.ts";
 import type { ChaosReport } from "./report.ts";
 import { isUnanswered } from "./requests.ts";
-import { chaosQueues, requestName, secondsOf, toolOf } from "./tools.ts";
+import { cancelledAfterMs, chaosQueues, requestName, secondsOf, toolOf } from "./tools.ts";
 import { ChaosWorkers } from "./workers.ts";
 import type { WireReader } from "./wire/wire.ts";
 import { reachableDirectory } from "../workers/rig.ts";
@@ -57,7 +57,10 @@ const maxDelayMs = 500;
 /** Milliseconds for what nobody waits for any more to come to its end. */
 const endMs = 60_000;
 
-/** Calls tools, some of which must not run twice, while everything around them breaks. */
+/**
+ * Calls tools, some of which must not run twice, and cancels some calls, while everything around
+ * them breaks.
+ */
 export async function makeChaos(
   broker: ChaosBroker,
   namespace: string,
@@ -189,6 +192,8 @@ async function call(agent: ChaosAgent, port: number, index: number): Promise<str
     const request = requestName(index, attempt);
     const tool = toolOf(request);
     const answered = agent.request(request, tool, { port, request, seconds: secondsOf(tool) });
+    const cancelMs = cancelledAfterMs(request);
+    if (cancelMs !== undefined) setTimeout(() => agent.cancel(request), cancelMs).unref();
     const ending = await Promise.race([answered, sleep(lostAfterMs, "lost", { ref: false })]);
     if (ending !== "TOOL_NOT_AVAILABLE" || attempt === maxAttempts) return request;
     await sleep(retryDelayMs);

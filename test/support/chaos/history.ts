@@ -46,6 +46,8 @@ export type ChaosEvent =
       readonly ending: string;
       readonly run: number | undefined;
     }
+  /** The agent cancels it; nothing says whether a worker hears that. */
+  | { readonly kind: "cancelled"; readonly request: string }
   /** The agent is done with a call: it has an answer, or waits no longer. */
   | { readonly kind: "over"; readonly request: string }
   /** A worker is told to stop, or killed. */

@@ -50,7 +50,11 @@ function missing(events: readonly ChaosEvent[], { calls, lanes }: ChaosOptions):
       event.kind === "heard" && event.run ? toolOf(event.request) : undefined,
     ),
   );
+  const isCancelled = events.some(
+    (event) => event.kind === "heard" && event.ending === "CANCELLED",
+  );
   return [
+    ...(isCancelled ? [] : ["chaos: no call was cancelled"]),
     ...(made < calls ? [`chaos: only ${made} calls were made`] : []),
     ...lanes
       .flatMap((lane) => lane.acts)

@@ -156,6 +156,8 @@ function isExplained(
         delivered.some(({ count }) => count >= maxDeliveries - 1) ||
         delivered.filter(({ worker }) => wasEnded(worker)).length >= maxRuns
       );
+    case "CANCELLED":
+      return eventsOf("cancelled", events).length > 0;
     case "TOOL_NOT_AVAILABLE":
       return delivered.some(({ worker }) => wasStopped(worker) || wasWithdrawn(worker));
     case "SANDBOX_FAILED":

@@ -48,6 +48,20 @@ export function secondsOf(tool: ChaosTool): number {
   return kinds[tool].seconds;
 }
 
+/** Every seventh call, of each tool in its turn, is cancelled. */
+const callsPerCancel = 7;
+
+/**
+ * Milliseconds after which a request is cancelled; undefined for most. A call may be on any part of
+ * its way then, or answered.
+ */
+export function cancelledAfterMs(request: string): number | undefined {
+  const call = callOf(request);
+  if (call % callsPerCancel !== callsPerCancel - 1) return undefined;
+  const seconds = secondsOf(toolOf(request));
+  return Math.floor(call / callsPerCancel) % 2 === 0 ? 0 : seconds * 500;
+}
+
 /** Whether a tool may run more than once for a call. */
 export function isRepeatable(tool: ChaosTool): boolean {
   return kinds[tool].idempotent;

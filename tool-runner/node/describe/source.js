@@ -5,7 +5,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { parse, parseExpression } from "@babel/parser";
 import { docOf, isDoc, parseDoc } from "./jsdoc.js";
-import { Types, literalOf } from "./types.js";
+import { literalOf } from "./literals.js";
+import { Types } from "./types.js";
 
 /** @import { Comment, Doc } from "./jsdoc.js" */
 /** @import { Declarations, Node } from "./types.js" */
@@ -31,9 +32,9 @@ export async function descriptionInSource(file, name) {
     plugins: isTyped ? ["typescript"] : [],
     allowReturnOutsideFunction: true,
   });
-  const found = findExport(/** @type {Node} */ (program), name);
+  const found = findExport(program, name);
   if (found === undefined) return {};
-  const declared = declarationsIn(/** @type {Node} */ (program), comments ?? []);
+  const declared = declarationsIn(program, comments ?? []);
   return {
     ...(found.doc.description !== undefined && { description: found.doc.description }),
     ...parametersOf(found, declared),
@@ -136,10 +137,9 @@ const unknownType = { type: "TSUnknownKeyword" };
 function parseType(text) {
   if (text === "" || text === "object") return undefined;
   try {
-    const { typeAnnotation } = /** @type {Node} */ (
-      parseExpression(`x as (${text})`, { plugins: ["typescript"] })
-    );
-    return typeAnnotation;
+    /** @type {Node} */
+    const expression = parseExpression(`x as (${text})`, { plugins: ["typescript"] });
+    return expression.typeAnnotation;
   } catch {
     return undefined;
   }

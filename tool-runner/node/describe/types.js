@@ -3,7 +3,10 @@
  * anything.
  */
 import { docOf } from "./jsdoc.js";
+import { literalOf } from "./literals.js";
+import { arrayOf, merged, reference, textResult } from "./parts.js";
 
+/** @import { ObjectSchema } from "./parts.js" */
 /** @import { Schema } from "./tool.js" */
 
 /**
@@ -14,16 +17,8 @@ import { docOf } from "./jsdoc.js";
 
 /** @typedef {ReadonlyMap<string, Node>} Declarations */
 
-/**
- * @typedef {object} ObjectSchema
- * @property {"object"} [type]
- * @property {Record<string, Schema>} [properties]
- * @property {string[]} [required]
- * @property {Schema} [additionalProperties]
- */
-
 /** Levels of a type that are read. */
-const maxDepth = 32;
+const maxDepth = 20;
 
 const text = { type: "string" };
 const nothing = { type: "null" };
@@ -179,7 +174,11 @@ export class Types {
   #definition(name, declaration) {
     if (!this.#definitions.has(name)) {
       this.#definitions.set(name, {});
+      // Definitions are not nested, wherever they are first referred to.
+      const depth = this.#depth;
+      this.#depth = 0;
       const schema = this.#declared(declaration);
+      this.#depth = depth;
       const { description } = docOf(declaration.leadingComments);
       this.#definitions.set(name, { ...schema, ...(description && { description }) });
     }
@@ -282,69 +281,7 @@ export class Types {
   }
 }
 
-/**
- * The value of a literal, also of arrays and objects of them; undefined for anything else.
- *
- * @param {Node} node
- * @returns {unknown}
- */
-export function literalOf(node) {
-  switch (node.type) {
-    case "StringLiteral":
-    case "NumericLiteral":
-    case "BooleanLiteral":
-      return node.value;
-    case "NullLiteral":
-      return null;
-    case "UnaryExpression": {
-      const value = literalOf(node.argument);
-      return node.operator === "-" && typeof value === "number" ? -value : undefined;
-    }
-    case "TemplateLiteral":
-      return node.expressions.length === 0 ? node.quasis[0].value.cooked : undefined;
-    case "ArrayExpression": {
-      const values = node.elements.map(
-        (/** @type {Node | null} */ each) => each && literalOf(each),
-      );
-      return values.includes(undefined) ? undefined : values;
-    }
-    case "ObjectExpression":
-      return node.properties.length === 0 ? {} : undefined;
-    default:
-      return undefined;
-  }
-}
-
 /** @param {Node} type */
 function mayBeUndefined({ type, types = [] }) {
   return type === "TSUndefinedKeyword" || types.some(mayBeUndefined);
-}
-
-/** @param {string} name */
-function reference(name) {
-  return { type: "TSTypeReference", typeName: { type: "Identifier", name } };
-}
-
-/** @param {Schema} items */
-function arrayOf(items) {
-  return { type: "array", ...(Object.keys(items).length > 0 && { items }) };
-}
-
-/**
- * @param {readonly ObjectSchema[]} objects of which later ones win
- * @returns {ObjectSchema}
- */
-function merged(objects) {
-  const required = [...new Set(objects.flatMap((each) => each.required ?? []))];
-  const properties = Object.assign({}, ...objects.map((each) => each.properties ?? {}));
-  return { type: "object", properties, ...(required.length > 0 && { required }) };
-}
-
-/** @param {Schema} said */
-function textResult(said) {
-  return {
-    type: "object",
-    properties: { text: said, data_objects: { type: "array" } },
-    required: ["text", "data_objects"],
-  };
 }

@@ -7,12 +7,6 @@ would take 0.2 ms of each cold start.
 
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .cancellation import Cancellation
-
 try:
     from _json import encode_basestring as _quote
 except ImportError:
@@ -26,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .artifacts import Artifact, ArtifactTypeInfo, get_artifact_info, is_artifact_type
+    from .cancellation import Cancellation
     from .class_tools import DynamicTool, DynamicToolProvider
     from .facade import ToolContextFacade
     from .results import TOOL_RESULT_SCHEMA_VERSION, DataDisposition, DataObject, ToolResult
@@ -34,6 +29,7 @@ __all__ = [
     "TOOL_RESULT_SCHEMA_VERSION",
     "Artifact",
     "ArtifactTypeInfo",
+    "Cancellation",
     "DataDisposition",
     "DataObject",
     "DynamicTool",

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Cancellation:
-    """Whether a call is being ended, and whom to tell. A test of a tool makes one and cancels it."""
+    """Whether a call is being ended, and whom to tell. A test of a tool makes and cancels one."""
 
     def __init__(self) -> None:
-        self.cancelled = False
+        self.cancelled: bool = False
         self._callbacks: "list[Callable[[], object]]" = []
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> "tuple[type[Cancellation], tuple[()]]":
         # Another process is not told.
         return (Cancellation, ())
 

@@ -9,7 +9,8 @@ from .protocol import Call
 from .signatures import KEYWORD_ONLY, POSITIONAL_ONLY, Parameter, Signature, class_in, signature_of
 
 _CONTEXT_NAMES = ("ctx", "context", "tool_context")
-# Members of the context that nothing else is likely to have: not `log`, `deadline` and `state`.
+# Members of the context that nothing else is likely to have: not `cancelled`, `deadline`, `log` and
+# `state`.
 _CONTEXT_MEMBERS = frozenset(
     "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
     "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "

@@ -1,6 +1,6 @@
 /**
- * Receives the cancels of a namespace. Each worker receives all of them, since no caller knows which
- * worker has its call.
+ * Receives the cancels of a namespace. Each worker receives all of them, since no caller knows
+ * which worker has its call.
  */
 import type { BrokerSession, BrokerSubscription, HeardMessage } from "../../broker/broker.ts";
 import { cancelTopic, parseCancelTopic } from "../../protocol/topics.ts";

@@ -50,6 +50,13 @@ export const toolEvents = {
     facts: { tool: "text" },
     when: "[Once](protocol.md#tools-that-are-not-served) per call, for a worker that serves the tool.",
   },
+  "description.not_kept": {
+    level: "warn",
+    message: "description of a tool not kept",
+    facts: { err: "error" },
+    when: "The tool is [described](schemas.md) again at the next start.",
+    action: "Make `descriptions` in `SANDBOX_WORK_DIR` a directory of the worker's user alone.",
+  },
   "manifest.unusable": {
     level: "error",
     message: "manifest not usable, last good one kept",

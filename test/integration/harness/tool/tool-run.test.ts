@@ -40,6 +40,12 @@ def waits(ctx: ToolContext, path: str = "") -> dict:
     ctx.send_status("waiting")
     time.sleep(60)
 
+def cleans_up(ctx: ToolContext):
+    ctx.on_cancel(lambda: print("cleaned up"))
+    ctx.send_status("waiting")
+    while not ctx.cancelled:
+        time.sleep(0.01)
+
 def refuses():
     raise ToolError("not today")
 
@@ -198,6 +204,16 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     cli.child.kill("SIGINT");
     expect((await cli.finished).exitCode).toBe(130);
     expect(await readdir(temporary.path)).toEqual([]);
+  });
+
+  test("lets a tool clean up at Ctrl-C", { tags: "full" }, async () => {
+    const args = ["tool", "run", join(directory, "tools.py:cleans_up")];
+    await using cli = new CliProcess(args);
+    await cli.said("stderr", /status: waiting\n/);
+    cli.child.kill("SIGINT");
+    const { exitCode, stderr } = await cli.finished;
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain("stdout: cleaned up\n");
   });
 
   test("stops a tool that runs out of time, and exits with 124", { tags: "full" }, async () => {

@@ -98,6 +98,7 @@ describe("the caller of a call", () => {
   test("has no client id but the one that the call has", () => {
     expect(reaches({ clientId: "a" }, { replyTo: "reply/a/1" })).toBe(false);
     expect(reaches(caller, { replyTo: "reply/a/1" })).toBe(false);
+    expect(reaches({}, { replyTo: "reply/a/1" })).toBe(false);
   });
 
   test("is the verified user of a call that has one, whatever else the cancel says", () => {

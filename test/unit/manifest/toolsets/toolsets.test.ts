@@ -118,7 +118,7 @@ describe("a toolset", () => {
   test.each([
     ...["env: [SECRET]", "mounts: [{source: /data/x}]", "devices: [/dev/kvm]"],
     ...["requirements_file: r.txt", "lockfile: uv.lock"],
-  ])("gets nothing of the host: %s", { tags: "promise-S29" }, async (field) => {
+  ])("gets nothing of the host: %s", { tags: "promise-S30" }, async (field) => {
     const { options, put } = await newPlace();
     await put({
       "t/manifest.yaml": `version: 1\ntools:\n  x: {module: m, function: f, ${field}}\n`,
@@ -149,7 +149,7 @@ describe("a toolset", () => {
   });
 });
 
-describe("a toolset leaves its directory in no way", { tags: "promise-S29" }, () => {
+describe("a toolset leaves its directory in no way", { tags: "promise-S30" }, () => {
   /** The problem of one toolset, and that nothing was written outside of the copies. */
   async function problemOf(prepare: (place: Awaited<ReturnType<typeof newPlace>>) => unknown) {
     const place = await newPlace();

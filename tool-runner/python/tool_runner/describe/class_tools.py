@@ -26,7 +26,7 @@ def description_of_instance(source: object) -> dict:
     return {
         "description": text if isinstance(text, str) and text else Docstring(vars(tool).get("__doc__")).description,
         "parameters": _parameters(_member(source, "parameters_schema"), hidden),
-        "config": _config_schema(tool),
+        "config": config_schema(tool),
         "artifact_parameters": artifact_members(kinds),
     }
 
@@ -86,7 +86,8 @@ def _parameters(given: object, hidden: object) -> "dict | None":
     return schema
 
 
-def _config_schema(tool: type) -> "dict | None":
+def config_schema(tool: type) -> "dict | None":
+    """The schema of what a class is configured with; None where it does not say it."""
     model = getattr(tool, "config_model", None)
     if not isinstance(model, type):
         return None

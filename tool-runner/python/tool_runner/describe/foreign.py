@@ -1,14 +1,16 @@
-"""Schemas that tools and packages make themselves, as JSON Schema 2020-12.
+"""Schemas that tools and packages make themselves, in the words of JSON Schema.
 
-They come in the forms of pydantic, of earlier drafts, and of the classes of agents' libraries.
+They come in the forms of pydantic and of the classes of agents' libraries. The worker leaves out
+what JSON Schema 2020-12 does not have.
 """
 
 import enum
 
+from .constructs import or_null
 from .json_values import NotJson
 
 # Levels of a schema that are read; below them it is left open.
-_MAX_DEPTH = 40
+_MAX_DEPTH = 20
 # Keywords by the names that classes of `google.genai.types` have for them.
 _RENAMED = {
     "any_of": "anyOf",
@@ -21,7 +23,6 @@ _RENAMED = {
     "min_properties": "minProperties",
     "definitions": "$defs",
 }
-_LEFT_OUT = frozenset(("property_ordering", "propertyOrdering", "nullable", "$schema", "$id"))
 _OF_SCHEMAS = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
 _LISTS_OF_SCHEMAS = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
 _SCHEMAS = frozenset(
@@ -29,42 +30,41 @@ _SCHEMAS = frozenset(
 )
 
 
-def adopted(schema: dict, name: str, schemas: object) -> dict:
+def adopted(schema: dict, kind: type, schemas: object) -> dict:
     """The schema of a class, whose own definitions join those of `schemas`.
 
     Titles go: they repeat the names of members.
     """
     plain = plain_schema(schema, has_titles=False)
     definitions = plain.pop("$defs", {})
-    names = {each: schemas.free_name(each) for each in definitions}
+    # A class that refers to itself is one of its own definitions.
+    own = plain["$ref"].rpartition("/")[2] if list(plain) == ["$ref"] else None
+    names: "dict[str, str]" = {}
+    for each in definitions:
+        names[each] = schemas.name_of(kind) if each == own else schemas.free_name(each)
+        schemas.definitions.setdefault(names[each], {})
+    plain = definitions.pop(own, plain)
     for each, free in names.items():
-        schemas.definitions[free] = {}
-    for each, free in names.items():
+        if each == own:
+            continue
         schemas.definitions[free] = _referring(definitions[each], names)
     return _referring(plain, names)
 
 
 def plain_schema(schema: object, has_titles: bool = True, depth: int = _MAX_DEPTH) -> dict:
-    """A schema in the words of JSON Schema 2020-12. Keywords that are no JSON are left out."""
+    """A schema in the words of JSON Schema. Keywords that are no JSON are left out."""
     if schema is True or not isinstance(schema, dict) or depth == 0:
         return {}
     plain: dict = {}
     for key, value in schema.items():
         key = _RENAMED.get(key, key)
-        if key in _LEFT_OUT or (key == "title" and not has_titles) or not isinstance(key, str):
+        if not isinstance(key, str) or key == "nullable" or (key == "title" and not has_titles):
             continue
         try:
             plain[key] = _keyword(key, value, has_titles, depth)
         except NotJson:
             continue
-    if isinstance(plain.get("items"), list):
-        plain["prefixItems"] = plain.pop("items")
-    if schema.get("nullable") is True and "type" in plain:
-        types = plain["type"] if isinstance(plain["type"], list) else [plain["type"]]
-        plain["type"] = [*types, *(["null"] if "null" not in types else [])]
-        if isinstance(plain.get("enum"), list) and None not in plain["enum"]:
-            plain["enum"] = [*plain["enum"], None]
-    return plain
+    return or_null(plain) if schema.get("nullable") is True else plain
 
 
 def _keyword(key: str, value: object, has_titles: bool, depth: int) -> object:

@@ -5,7 +5,7 @@ import sys
 import typing
 
 from .annotated import description_in
-from .constructs import any_of, evaluated, tuple_of
+from .constructs import evaluated, or_null, tuple_of
 from .docstrings import Docstring
 from .foreign import adopted
 from .json_values import NotJson, json_of
@@ -81,11 +81,11 @@ def _of_named_tuple(kind: type, schemas: object) -> dict:
 
 
 def _of_model(kind: type, schemas: object) -> dict:
-    return adopted(kind.model_json_schema(ref_template="#/$defs/{model}"), kind.__name__, schemas)
+    return adopted(kind.model_json_schema(ref_template="#/$defs/{model}"), kind, schemas)
 
 
 def _of_first_model(kind: type, schemas: object) -> dict:
-    return adopted(kind.schema(ref_template="#/$defs/{model}"), kind.__name__, schemas)
+    return adopted(kind.schema(ref_template="#/$defs/{model}"), kind, schemas)
 
 
 def _of_dumped_model(kind: type, schemas: object) -> dict:
@@ -135,9 +135,7 @@ def with_default(schema: dict, default: object) -> dict:
     except NotJson:
         return schema
     if value is None and schema and not _accepts_null(schema):
-        description = {name: schema[name] for name in ("description",) if name in schema}
-        bare = {name: schema[name] for name in schema if name not in description}
-        schema = {**any_of([bare, {"type": "null"}]), **description}
+        schema = or_null(schema)
     return {**schema, "default": value}
 
 

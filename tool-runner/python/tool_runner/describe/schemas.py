@@ -20,6 +20,8 @@ from .constructs import any_of, evaluated, tuple_of
 from .json_values import enumerated
 from .records import record_of
 
+# Levels of an annotation that are read; below them it is left open.
+_MAX_DEPTH = 20
 _OPEN: dict = {}
 _NONE = type(None)
 _UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
@@ -59,15 +61,21 @@ class Schemas:
     def __init__(self, is_result: bool = False) -> None:
         self.is_result = is_result
         self.definitions: "dict[str, dict]" = {}
+        self._depth = 0
         self._references: "dict[int, tuple[dict, object]]" = {}
 
     def of(self, annotation: object, namespace: dict) -> dict:
         """The schema of an annotation, whose texts mean what `namespace` has."""
+        if self._depth == _MAX_DEPTH:
+            return {}
+        self._depth += 1
         try:
             return self._of(evaluated(annotation, namespace), namespace)
         except Exception:
-            # A name that is there for type checkers only, or a class with tricks of its own.
+            # No type of this Python, or a class with tricks of its own.
             return {}
+        finally:
+            self._depth -= 1
 
     def define(self, of: object, name: str, make: "typing.Callable[[], dict]") -> dict:
         """A reference to the schema of a class. One definition serves all that name the class."""
@@ -77,8 +85,19 @@ class Schemas:
         free = self.free_name(name)
         self._references[id(of)] = reference, _ = {"$ref": f"#/$defs/{free}"}, of
         self.definitions[free] = {}
-        self.definitions[free] = make()
+        # Definitions are not nested, wherever they are first referred to.
+        depth, self._depth = self._depth, 0
+        try:
+            self.definitions[free] = make()
+        except Exception:
+            pass  # A class with tricks of its own is left open.
+        finally:
+            self._depth = depth
         return reference
+
+    def name_of(self, defined: object) -> str:
+        """The name of a definition, which may still be made."""
+        return self._references[id(defined)][0]["$ref"].rpartition("/")[2]
 
     def free_name(self, name: str) -> str:
         """A name for a definition that no other has."""
@@ -154,12 +173,12 @@ class Schemas:
         return _OPEN
 
     def _of_tuple(self, arguments: tuple, namespace: dict) -> dict:
-        if not arguments:
+        if arguments in ((), ((),)):
             return {"type": "array"}
         if len(arguments) == 2 and arguments[1] is ...:
             items = self.of(arguments[0], namespace)
             return {"type": "array", **({"items": items} if items else {})}
-        items = [] if arguments == ((),) else [self.of(each, namespace) for each in arguments]
+        items = [self.of(each, namespace) for each in arguments]
         return tuple_of(items, len(items))
 
     def _hides_values(self, members: "typing.Iterable[object]") -> bool:

@@ -1,14 +1,20 @@
 """What a tool says of itself: see "Describing a tool" in tool-runner/PROTOCOL.md."""
 
+import inspect
 import sys
 
 from ..artifact_parameters import kind_of
 from ..binding import artifact_parameters, hidden_parameters
 from ..protocol import Call
 from ..providers import provided_by
-from ..signatures import Signature, signature_of
-from .annotated import description_in
-from .class_tools import artifact_members, description_of_class, description_of_instance
+from ..signatures import Parameter, Signature, signature_of
+from .annotated import with_metadata
+from .class_tools import (
+    artifact_members,
+    config_schema,
+    description_of_class,
+    description_of_instance,
+)
 from .docstrings import Docstring
 from .records import members_of_unpacked, with_default
 from .results import result_schema
@@ -16,6 +22,8 @@ from .schemas import Schemas
 
 # Characters of a description.
 _MAX_DESCRIPTION = 4_000
+# Of pydantic, in place of a default.
+_FIELD = "FieldInfo"
 _FILENAME = "Filename of an artifact"
 _FILENAMES = "Filenames of artifacts"
 
@@ -38,61 +46,61 @@ def _description_of_provided(provider: type, call: Call) -> dict:
     function, instance = provided_by(provider, call)
     if function is None:
         return description_of_instance(instance)
-    return _description_of_function(function, call)
+    return {**_description_of_function(function, call), "config": config_schema(provider)}
 
 
 def _description_of_function(tool: object, call: Call) -> dict:
-    module = sys.modules[call.module]
     plain = getattr(tool, "func", tool)  # Of a partial.
     docstring = Docstring(getattr(plain, "__doc__", None))
     signature = signature_of(tool)
     if signature is None:
         return {"description": docstring.description}
-    artifacts = artifact_parameters(signature)
-    hidden = hidden_parameters(tool, signature, module)
+    hidden = hidden_parameters(tool, signature, sys.modules[call.module])
+    artifacts = {
+        each.name: kind_of(each) for each in artifact_parameters(signature) if each.name not in hidden
+    }
+    given = [each for each in signature.parameters if each.name not in hidden]
+    schemas = Schemas()
+    properties = {
+        each.name: _property(each, signature, schemas, docstring, artifacts.get(each.name))
+        for each in given
+    }
+    required = [each.name for each in given if each.required]
+    more = _other_names(tool, signature, schemas)
+    for name, schema in more.pop("properties", {}).items():
+        properties.setdefault(name, schema)
+    required += [name for name in more.pop("required", ()) if name not in required]
+    parameters = {"type": "object", "properties": properties, "required": required, **more}
+    if not required:
+        del parameters["required"]
     return {
         "description": docstring.description,
-        "parameters": _parameters(tool, signature, hidden, docstring),
+        "parameters": schemas.rooted(parameters),
         "result": result_schema(tool, signature.namespace),
-        "artifact_parameters": artifact_members(
-            {each.name: kind_of(each) for each in artifacts if each.name not in hidden}
-        ),
+        "artifact_parameters": artifact_members(artifacts),
     }
 
 
-def _parameters(
-    tool: object, signature: Signature, hidden: "set[str]", docstring: Docstring
+def _property(
+    parameter: Parameter,
+    signature: Signature,
+    schemas: Schemas,
+    docstring: Docstring,
+    artifact: "tuple[bool, bool] | None",
 ) -> dict:
-    schemas = Schemas()
-    artifacts = {each.name: kind_of(each) for each in artifact_parameters(signature)}
-    properties, required = {}, []
-    for parameter in signature.parameters:
-        name = parameter.name
-        if name in hidden:
-            continue
-        schema = {} if parameter.annotation is None else schemas.of(parameter.annotation, signature.namespace)
-        text = schema.get("description") or docstring.parameters.get(name)
-        if not text and not isinstance(parameter.default, str):
-            text = description_in(parameter.default)  # A `Field` of pydantic in place of a default.
-        if name in artifacts:
-            is_list, _ = artifacts[name]
-            schema = schema or _filename(is_list)
-            text = text or (_FILENAMES if is_list else _FILENAME)
-        if text:
-            schema = {**schema, "description": text}
-        if parameter.required:
-            required.append(name)
-        else:
-            schema = with_default(schema, parameter.default)
-        properties[name] = schema
-    object_schema = {"type": "object", "properties": properties}
-    more = _other_names(tool, signature, schemas)
-    for name, schema in more.get("properties", {}).items():
-        properties.setdefault(name, schema)
-    required += [name for name in more.get("required", ()) if name not in required]
-    if required:
-        object_schema["required"] = required
-    return schemas.rooted({**object_schema, "additionalProperties": more.get("additionalProperties", False)})
+    """The schema of a parameter; `artifact` says whether it takes a list, and can do without."""
+    is_open = parameter.annotation is None
+    schema = {} if is_open else schemas.of(parameter.annotation, signature.namespace)
+    if type(parameter.default).__name__ == _FIELD:
+        schema = with_metadata(schema, (parameter.default,))
+    text = schema.get("description") or docstring.parameters.get(parameter.name)
+    if artifact:
+        is_list, _ = artifact
+        schema = schema or _filename(is_list)
+        text = text or (_FILENAMES if is_list else _FILENAME)
+    if text:
+        schema = {**schema, "description": text}
+    return schema if parameter.required else with_default(schema, parameter.default)
 
 
 def _filename(is_list: bool) -> dict:
@@ -101,20 +109,18 @@ def _filename(is_list: bool) -> dict:
 
 
 def _other_names(tool: object, signature: Signature, schemas: Schemas) -> dict:
-    """What `**kwargs` take: anything, values of a type, or the members of a TypedDict."""
+    """Keywords for what `**kwargs` take: anything, values of a type, members of a TypedDict."""
     if not signature.takes_any_name:
-        return {}
-    import inspect
-
+        return {"additionalProperties": False}
     try:
         given = inspect.signature(tool).parameters.values()
-        rest = next(each for each in given if each.kind is each.VAR_KEYWORD)
-        if rest.annotation is rest.empty:
-            return {"additionalProperties": True}
-        members = members_of_unpacked(rest.annotation, signature.namespace)
+        annotation = next(each.annotation for each in given if each.kind is each.VAR_KEYWORD)
+        members = members_of_unpacked(annotation, signature.namespace)
+        if members is None:
+            return {"additionalProperties": schemas.of(annotation, signature.namespace) or True}
+        reference = schemas.of(members, signature.namespace)["$ref"]
+        taken = schemas.definitions.pop(reference.rpartition("/")[2])
     except Exception:
         return {"additionalProperties": True}
-    if members is None:
-        return {"additionalProperties": schemas.of(rest.annotation, signature.namespace) or True}
-    name = schemas.of(members, signature.namespace)["$ref"].rpartition("/")[2]
-    return schemas.definitions.pop(name)
+    named = {name: taken[name] for name in ("properties", "required") if name in taken}
+    return {**named, "additionalProperties": False}

@@ -3,7 +3,7 @@
  */
 import { afterAll, expect, test } from "vitest";
 import { createToolContext } from "secure-tool-runtime/tool";
-import { answerOf, removeWorkDirs, runBody } from "./run-node-tool.ts";
+import { answerOf, removeWorkDirs, runBody } from "../node-runner/run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 

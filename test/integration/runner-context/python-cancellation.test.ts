@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type ToolRun, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
+import { type ToolRun, removeWorkDirs, runTool, statuses } from "../tool-runner/run-tool.ts";
 
 afterAll(removeWorkDirs);
 

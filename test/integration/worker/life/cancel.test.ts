@@ -4,21 +4,23 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { CallResult } from "../../../harness/agent.ts";
-import { s3Variables } from "../../../harness/fakes/s3/variables.ts";
-import type { ToolCall } from "../../../harness/messages.ts";
-import { stopGraceMs } from "../../../worker/invocation/steps/run-to-exit.ts";
-import { patience } from "../../support/patience.ts";
-import { useCredentials, useFakeS3 } from "../../support/s3.ts";
-import { loggedFacts } from "../../support/workers/kept-log.ts";
+import type { CallResult } from "../../../../harness/agent.ts";
+import { s3Variables } from "../../../../harness/fakes/s3/variables.ts";
+import type { ToolCall } from "../../../../harness/messages.ts";
+import { cancelTopic } from "../../../../worker/protocol/topics.ts";
+import { stopGraceMs } from "../../../../worker/invocation/steps/run-to-exit.ts";
+import { patience } from "../../../support/patience.ts";
+import { MemoryWorkers } from "../../../support/workers/memory-workers.ts";
+import { useCredentials, useFakeS3 } from "../../../support/s3.ts";
+import { loggedFacts } from "../../../support/workers/kept-log.ts";
 import {
   type Rig,
   type RigTool,
   nodeTool,
   reachableDirectory,
   startRig,
-} from "../../support/workers/rig.ts";
-import { never, sourceOf } from "../../unit/artifacts/fixtures.ts";
+} from "../../../support/workers/rig.ts";
+import { never, sourceOf } from "../../../unit/artifacts/fixtures.ts";
 
 const bucket = "artifacts";
 const python = (name: string, more: Partial<RigTool> = {}): RigTool => ({
@@ -231,5 +233,48 @@ describe("a call that its caller cancels after its tool has ended", () => {
     expect((await rig.store.names(rig.scope, never)).filter((name) => name !== "in.txt")).toEqual(
       [],
     );
+  });
+});
+
+describe("a call that its caller cancels while its worker shuts down", () => {
+  const more = { args: { ends_at_sigterm: true } };
+  const longMs = 600_000;
+
+  /** A call that runs, and what cancels it. */
+  async function running(tool: "once_only" | "repeatable") {
+    const workers = await MemoryWorkers.prepare({ maxUnsettled: 1 });
+    const { worker } = await workers.startWorker(1);
+    workers.publishCall(tool, "call", more);
+    await workers.runs.haveBegun("call");
+    const cancel = (): void => {
+      const topic = cancelTopic(workers.namespace, "call");
+      workers.broker.publish(topic, Buffer.from(""), { replyTo: workers.replyTopic("call") });
+    };
+    return { workers, worker, cancel };
+  }
+
+  test("is answered by it, and not requeued", async () => {
+    const { workers, worker, cancel } = await running("repeatable");
+    const draining = worker.drain(longMs);
+    cancel();
+    expect(await draining).toEqual({ finished: 1, requeued: 0, abandoned: 0 });
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+  });
+
+  const next = "after it was given up is answered by the next one, which does not run it";
+  test(next, { tags: "full" }, async () => {
+    const { workers, worker, cancel } = await running("repeatable");
+    const { worker: other } = await workers.startWorker(1);
+    // The next worker is full, so that the call waits in the broker.
+    workers.publishCall("once_only", "other", more);
+    await workers.runs.haveBegun("call", "other");
+    await worker.drain(0);
+    cancel();
+    workers.runs.finish("other");
+    await workers.answered("call", "other");
+    expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+    await other.drain(longMs);
+    expect(workers.runs.begun.toSorted()).toEqual(["call", "other"]);
   });
 });
