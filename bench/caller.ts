@@ -54,6 +54,7 @@ export class Caller implements AsyncDisposable {
     const host = createHost(createLogger("warn", process.stderr.fd), environment);
     const foundation = opened.use(await openFoundation(config, host, signal));
     const wired = wireInvoker(config, host, foundation);
+    opened.use(wired.checker);
     opened.use(wired.starts).follow(foundation.catalog.manifest.tools.values());
     return new Caller(host.log, foundation, wired, opened.move());
   }

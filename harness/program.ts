@@ -15,6 +15,7 @@ import {
   withCauses,
 } from "./context.ts";
 import { addArtifact } from "./artifact/commands.ts";
+import { addAgentYaml } from "./discovery/commands.ts";
 import { defaultPort, demoStoreKinds } from "./options/defaults.ts";
 import type { DemoOptions } from "./demo/demo.ts";
 import type { DevOptions } from "./dev/dev.ts";
@@ -108,6 +109,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addDev(program, context, finish);
   addTool(program, context, finish);
   addTools(program, context, finish);
+  addAgentYaml(program, context, finish);
   addArtifact(program, context, finish);
   addEnv(program, context, finish);
   return program;

@@ -13,6 +13,7 @@ const entries = {
   "harness/cli": "harness/cli.ts",
   "harness/client/tool-client": "harness/client/tool-client.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",
+  [`${chunks}/check-thread`]: "worker/invocation/arguments/check-thread.ts",
 };
 
 const bundle = await rolldown({

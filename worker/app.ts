@@ -8,12 +8,14 @@ import { maxCallSeconds } from "./broker/open.ts";
 import type { Config } from "./config/config.ts";
 import { Descriptions } from "./descriptions/descriptions.ts";
 import { KeptDescriptions } from "./descriptions/kept.ts";
+import { DescribedTools } from "./discovery/described-tools.ts";
 import { type Foundation, type Host, toolRunnerDir } from "./foundation.ts";
 import { Answers } from "./invocation/answers.ts";
 import { CancelListener } from "./invocation/cancellation/cancel-listener.ts";
 import { Cancels } from "./invocation/cancellation/cancels.ts";
 import type { CallSignals } from "./invocation/call.ts";
 import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
+import { SchemaChecker } from "./invocation/arguments/schema-checker.ts";
 import { receiveDelivery } from "./invocation/handler.ts";
 import { type Invoker, createInvoker } from "./invocation/invoker.ts";
 import { Ledger } from "./invocation/claims/ledger.ts";
@@ -29,12 +31,24 @@ import { Semaphore } from "./support/semaphore.ts";
 /** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
 const maxParserThreads = 2;
 
-/** Wires invoker and sandbox pool. The caller disposes the pool before the foundation. */
+/** The caller disposes pool and checker before the foundation. */
+export interface WiredInvoker {
+  readonly invoker: Invoker;
+  readonly starts: Starts;
+  readonly checker: SchemaChecker;
+}
+
+/**
+ * Wires invoker, sandbox pool and checker of arguments.
+ *
+ * @param described the manifest's descriptions unless given
+ */
 export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-): { readonly invoker: Invoker; readonly starts: Starts } {
+  described = new DescribedTools(host),
+): WiredInvoker {
   const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
   // A broker with queues bounds the waiting calls by its prefetch limits.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
@@ -57,7 +71,9 @@ export function wireInvoker(
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
     clock: host.clock,
     log: host.log.child({ part: "starts" }),
+    onCodeChanged: (runtime) => described.codeChanged(runtime),
   });
+  const checker = new SchemaChecker(host.clock);
   const invoker = createInvoker({
     ...resolving,
     slotsOf,
@@ -73,9 +89,11 @@ export function wireInvoker(
     },
     disk: new FreeDisk(config.sandbox.workDir, host.clock),
     minFreeDiskBytes: config.sandbox.minFreeDiskBytes,
+    described: (tool, signal) => described.forCall(tool, signal),
+    checker,
     clock: host.clock,
   });
-  return { invoker, starts };
+  return { invoker, starts, checker };
 }
 
 /** Directory of descriptions below `SANDBOX_WORK_DIR`. */

@@ -81,7 +81,9 @@ async function openAttacked(
   const foundation = opened.use(
     await openFoundation(attackedConfig, attackedHost, signal, { profiles }),
   );
-  const { invoker, starts } = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
+  const wired = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
+  const { invoker, starts } = wired;
+  opened.use(wired.checker);
   opened.use(starts);
   const owned = opened.move();
   const readinessOf = (toolName: string): Readiness => {

@@ -1,18 +1,20 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { wireConsumer, wireInvoker } from "./app.ts";
+import { wireConsumer, wireDescriptions, wireInvoker } from "./app.ts";
 import { StoreWatch } from "./artifacts/store-watch.ts";
 import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
+import { type DescribeTool, DescribedTools } from "./discovery/described-tools.ts";
+import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { answeredTools, queuesOfTools } from "./manifest/manifest.ts";
+import { type ManifestChange, answeredTools, queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
@@ -223,7 +225,15 @@ export class Worker implements AsyncDisposable {
     const session = this.#parts.use(await broker.connect([...tools.keys()], signal));
     this.#session = session;
 
-    const { invoker, starts } = wireInvoker(this.#config, this.#host, foundation);
+    const described = this.#parts.use(this.#describe(foundation));
+    const wired = wireInvoker(this.#config, this.#host, foundation, described);
+    const { invoker, starts } = wired;
+    const checker = this.#parts.use(wired.checker);
+    const onDescribed = ({ description }: Described): void => {
+      if (description.parameters !== undefined) checker.warm();
+    };
+    this.#parts.use(described.onDescribed(onDescribed));
+    described.follow(catalog.manifest.tools.values());
     this.#starts = this.#parts.use(starts);
     const signals = {
       wait: this.#stopWaiting.signal,
@@ -238,7 +248,15 @@ export class Worker implements AsyncDisposable {
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
     if (session.redelivers) this.#watchGroups(foundation, session);
-    this.#supervise(this.#followManifest(foundation, session, starts, tools));
+    const discovery = this.#discover(foundation, session, described);
+    this.#supervise(
+      this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
+        foundation.environments.retain(answeredTools(manifest).values());
+        starts.follow(manifest.tools.values());
+        described.follow(manifest.tools.values());
+        discovery?.removed(removed);
+      }),
+    );
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
@@ -253,19 +271,42 @@ export class Worker implements AsyncDisposable {
     this.#groupWatch = this.#parts.use(new GroupWatch(parts));
   }
 
+  #describe(foundation: Foundation): DescribedTools {
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "schemas" });
+    if (this.#config.describedBy === "manifest") return new DescribedTools({ clock, log });
+    const descriptions = wireDescriptions(this.#config, this.#host, foundation);
+    const describe: DescribeTool = (tool, whileAsking, toolConfig) =>
+      descriptions.describe(tool, whileAsking, toolConfig);
+    return new DescribedTools({ describe, clock, log });
+  }
+
+  #discover(
+    { catalog }: Foundation,
+    session: ReconnectingSession,
+    tools: DescribedTools,
+  ): Discovery | undefined {
+    const { namespace, isDiscoverable } = this.#config;
+    if (!isDiscoverable) return undefined;
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "discovery" });
+    const resolve = (tool: string) => catalog.resolve(tool);
+    return this.#parts.use(new Discovery({ session, namespace, tools, resolve, clock, log }));
+  }
+
   /** Subscriptions follow the manifest until the catalog is disposed. */
   async #followManifest(
     foundation: Foundation,
     session: ReconnectingSession,
-    starts: Starts,
     served: ReadonlyMap<string, string>,
+    onChange: (change: ManifestChange) => void,
   ): Promise<void> {
     const log = this.#host.log.child({ part: "subscriptions" });
     using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
-    for await (const { manifest } of foundation.catalog.changes) {
-      foundation.environments.retain(answeredTools(manifest).values());
-      starts.follow(manifest.tools.values());
-      await subscriptions.follow(queuesOfTools(manifest), this.#stopPublishing.signal);
+    for await (const change of foundation.catalog.changes) {
+      onChange(change);
+      const queues = queuesOfTools(change.manifest);
+      await subscriptions.follow(queues, this.#stopPublishing.signal);
       warmTools(foundation);
     }
   }

@@ -31,6 +31,8 @@ import type { ToolsOptions } from "./tools.ts";
 
 /** Seconds that a worker gets to answer whether it serves a tool. */
 const answerSeconds = 5;
+/** Seconds in which a worker broadcasts each of its tools. */
+const listenSeconds = 65;
 
 /** Adds `tools`. */
 export function addTools(
@@ -40,7 +42,9 @@ export function addTools(
 ): void {
   program
     .command("tools")
-    .description("List the tools of a manifest: which are served, which not and why.")
+    .description(
+      "List the tools of a manifest, or of the workers of a broker: what they are, which are served, which not and why.",
+    )
     .option(
       "--tools <dir>",
       "directory of the manifest and its tools (default: MANIFEST_PATH, else as for dev)",
@@ -54,6 +58,14 @@ export function addTools(
           parseToolName(name),
         ])
         .default([], "those of the manifest"),
+    )
+    .addOption(
+      new Option(
+        "--listen [seconds]",
+        "with --broker: list the tools that workers broadcast in this time, each once a minute",
+      )
+        .argParser(parseSeconds)
+        .preset(String(listenSeconds)),
     )
     .addOption(namespaceOption(context))
     .addOption(
@@ -77,7 +89,8 @@ Exit codes: 0 all are served, 1 some are not, 2 usage.
 
 Examples:
   harness tools --tools my-tools
-  harness tools --broker 127.0.0.1 --namespace ed_test --tool weather`;
+  harness tools --broker 127.0.0.1 --namespace ed_test --tool weather
+  harness tools --broker 127.0.0.1 --namespace ed_test --listen --json`;
 
 /** Where debuggers look for Node (node(1), "--inspect"). */
 const defaultInspectPort = 9229;

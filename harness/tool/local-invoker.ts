@@ -35,7 +35,7 @@ export function openLocalInvoker(
   { caller, observer, debug }: LocalInvokerOptions,
 ): LocalInvoker {
   const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
-  const { invoker, starts } = wireInvoker(config, host, {
+  const { invoker, starts, checker } = wireInvoker(config, host, {
     ...foundation,
     backend: observed(backend, observer),
   });
@@ -45,6 +45,9 @@ export function openLocalInvoker(
     manifest: foundation.catalog.manifest,
     artifacts: new CallArtifacts(foundation.store, scope),
     log: host.log,
-    [Symbol.asyncDispose]: () => starts[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await starts[Symbol.asyncDispose]();
+      await checker[Symbol.asyncDispose]();
+    },
   };
 }

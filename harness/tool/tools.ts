@@ -13,12 +13,16 @@ import {
 } from "../../worker/config/config.ts";
 import { type Manifest, ManifestError } from "../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
+import { listOf, mapOf } from "../../worker/protocol/discovery/expand-schema.ts";
+import { wordsOf } from "../../worker/protocol/discovery/schema-words.ts";
 import { invokeTopic } from "../../worker/protocol/topics.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError } from "../../worker/sandbox/sandbox.ts";
+import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { Agent, defaultAgentName } from "../agent.ts";
+import { DiscoveryClient, type ToolFacts } from "../discovery/discovery-client.ts";
 import { openCommandBroker } from "../options/broker-option.ts";
 import { CommandError, type Context, UsageError, exit, withCauses } from "../context.ts";
 import { packageSettings } from "../packages/variables.ts";
@@ -37,6 +41,8 @@ export interface ToolsOptions {
   readonly namespace: string;
   /** A running broker, whose workers are asked. */
   readonly broker?: string;
+  /** With `broker`: seconds for which broadcasts name the tools, in place of the manifest. */
+  readonly listen?: number;
   /** Seconds for an answer. */
   readonly timeout: number;
   readonly json?: boolean;
@@ -48,6 +54,8 @@ interface ToolRow {
   readonly state: "served" | "not served" | "no answer";
   readonly description?: string | undefined;
   readonly reason?: string | undefined;
+  /** JSON Schema of the arguments; undefined where no worker says it. */
+  readonly parameters?: JsonObject | undefined;
 }
 
 /** Lists them. Returns 0 when all are served, else 1. */
@@ -131,23 +139,30 @@ function rowsOf({ tools, unavailable }: Manifest): readonly ToolRow[] {
 async function servedThere(
   broker: string,
   environment: Environment,
-  { namespace, tool: names, timeout }: ToolsOptions,
+  { namespace, tool, listen, timeout }: ToolsOptions,
   context: Context,
 ): Promise<readonly ToolRow[]> {
-  const known =
-    names.length > 0
-      ? names.map((tool) => ({ tool, description: undefined }))
-      : rowsOf(await readManifest(environment));
   const opened = await openCommandBroker(broker, { namespace, name: defaultAgentName }, context);
   await using agent = await Agent.on(opened.broker, { namespace }, context.signal);
+  const asking = { namespace, agent: defaultAgentName };
+  await using discovery = await DiscoveryClient.on(opened.broker, asking, context.signal);
+  if (listen !== undefined) await context.clock.sleep(listen * 1000, context.signal);
+  const heard = listen === undefined ? [] : discovery.heard;
+  const names = [...new Set([...tool, ...heard])].sort();
+  const known =
+    names.length > 0 || listen !== undefined
+      ? names.map((name) => ({ tool: name, description: undefined }))
+      : rowsOf(await readManifest(environment));
   const over = AbortSignal.timeout(timeout * 1000);
   return await Promise.all(
     known.map(async ({ tool, description }): Promise<ToolRow> => {
       const row = { tool, description };
       try {
-        const answer = await agent.ask(tool, AbortSignal.any([context.signal, over]));
+        const signal = AbortSignal.any([context.signal, over]);
+        const described = discovery.ask(tool, {}, signal).catch(() => undefined);
+        const answer = await agent.ask(tool, signal);
         const isRefused = answer.kind === "error" && answer.code === "TOOL_NOT_AVAILABLE";
-        if (!isRefused) return { ...row, state: "served" };
+        if (!isRefused) return { ...row, state: "served", ...shown(await described) };
         return { ...row, state: "not served", reason: answer.message };
       } catch (error) {
         context.signal.throwIfAborted();
@@ -157,6 +172,17 @@ async function servedThere(
       }
     }),
   );
+}
+
+function shown(facts: ToolFacts | undefined): Partial<ToolRow> {
+  if (facts === undefined) return {};
+  const { description, parameters, schemas } = facts;
+  const { parameters: full } = schemas;
+  const schema = isJsonObject(full) ? full : parameters;
+  return {
+    ...(description !== undefined && { description }),
+    ...(schema && { parameters: schema }),
+  };
 }
 
 async function readManifest(environment: Environment): Promise<Manifest> {
@@ -193,6 +219,18 @@ function show(rows: readonly ToolRow[], isJson: boolean, { out }: Context): void
     const painted = out.paint(colour, state.padEnd(stateWidth));
     const text = [reason, description].filter((part) => part !== undefined).join(". ");
     out.line(`${tool.padEnd(width)}  ${painted}  ${printable(text)}`.trimEnd());
+    for (const line of parameterLines(row)) out.line(printable(`${" ".repeat(width)}  ${line}`));
   }
   if (rows.length === 0 && !isJson) out.line("The manifest has no tools.");
+}
+
+/** `name: text, required. What it is.` */
+function parameterLines({ parameters = {} }: ToolRow): readonly string[] {
+  const { properties, required } = parameters;
+  return Object.entries(mapOf(properties)).map(([name, schema]) => {
+    const { description } = mapOf(schema);
+    const need = listOf(required).includes(name) ? ", required" : "";
+    const text = typeof description === "string" ? `. ${description}` : "";
+    return `${name}: ${wordsOf(schema)}${need}${text}`;
+  });
 }

@@ -19,6 +19,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   environments: 3,
   group: 3,
   pool: 4,
+  discovery: 4,
   invocation: 5,
   config: 6,
   descriptions: 6,
@@ -121,7 +122,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   pino: ["worker/telemetry/"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
-  yaml: ["harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",

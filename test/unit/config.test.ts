@@ -44,6 +44,8 @@ describe("a configuration of nothing but what is required", () => {
       toolsNodeDir: "/tools/node",
       toolsExecutableDir: "/tools/executable",
       toolsetsDir: undefined,
+      describedBy: "code",
+      isDiscoverable: true,
       defaultTimeoutSeconds: 300,
       maxRuns: 4,
       sandbox: {
@@ -354,6 +356,8 @@ describe("every variable", () => {
       TOOLS_NODE_DIR: "/srv/node",
       TOOLS_EXECUTABLE_DIR: "/srv/executable",
       TOOLSETS_DIR: "/srv/toolsets",
+      TOOLS_DESCRIBED_BY: "manifest",
+      TOOLS_DISCOVERY: "0",
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
@@ -421,6 +425,8 @@ describe("every variable", () => {
       toolsNodeDir: "/srv/node",
       toolsExecutableDir: "/srv/executable",
       toolsetsDir: "/srv/toolsets",
+      describedBy: "manifest",
+      isDiscoverable: false,
       defaultTimeoutSeconds: 60,
       maxRuns: 7,
       sandbox: {

@@ -272,6 +272,7 @@ describe("a command that a page gives exists:", () => {
     "demo",
     "dev",
     "tools",
+    "agent-yaml",
     "tool run",
     "tool describe",
     "tool new",

@@ -19,7 +19,7 @@ import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
-import { factsAbout, variables } from "./variables.ts";
+import { type describedBy, factsAbout, variables } from "./variables.ts";
 
 export type { Environment };
 
@@ -43,6 +43,10 @@ export interface Config {
   readonly toolsExecutableDir: string;
   /** Undefined without toolsets. */
   readonly toolsetsDir: string | undefined;
+  /** What describes the tools where the manifest says nothing. */
+  readonly describedBy: (typeof describedBy)[number];
+  /** Whether the worker broadcasts the descriptions of its tools, and answers for them. */
+  readonly isDiscoverable: boolean;
   readonly defaultTimeoutSeconds: number;
   /** Runs of a call that end their worker, at most. */
   readonly maxRuns: number;
@@ -216,6 +220,8 @@ function toConfig(values: z.infer<typeof variables>): Config {
     toolsNodeDir: values.TOOLS_NODE_DIR,
     toolsExecutableDir: values.TOOLS_EXECUTABLE_DIR,
     toolsetsDir: values.TOOLSETS_DIR,
+    describedBy: values.TOOLS_DESCRIBED_BY,
+    isDiscoverable: values.TOOLS_DISCOVERY === "1",
     defaultTimeoutSeconds: values.DEFAULT_TIMEOUT_SECONDS,
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {

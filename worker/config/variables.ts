@@ -30,6 +30,9 @@ import {
   withDefault,
 } from "./variable-kinds.ts";
 
+/** What describes tools. */
+export const describedBy = ["code", "manifest"] as const;
+
 /** What a sandbox keeps of a stream (`maxOutputBytes`). */
 const maxToolLogKilobytes = 64;
 /** Calls of one queue that run at once, at most. */
@@ -101,6 +104,18 @@ export const variables = z.object({
     absolutePath,
     "an absolute path",
     "Directory of [toolsets](toolsets.md): directories and ZIP files, each with a manifest of its own. Unset: none.",
+  ),
+  TOOLS_DESCRIBED_BY: withDefault(
+    z.enum(describedBy),
+    `one of ${describedBy.join(", ")}`,
+    "code",
+    "What describes the tools to agents, and for the check of arguments: the manifest alone, or their code where the manifest says nothing. The worker imports each tool for it, in a sandbox.",
+  ),
+  TOOLS_DISCOVERY: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "1",
+    "With 1, agents can discover the tools: their descriptions are broadcast, and requests for them answered.",
   ),
   DEFAULT_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),

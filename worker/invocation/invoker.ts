@@ -34,6 +34,7 @@ import {
   toolDeadlineMs,
 } from "./limits.ts";
 import { type AdmitParts, admit } from "./steps/admit.ts";
+import { checkResult } from "./steps/check-schemas.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { type ToolLogs, endOfOutput, logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
@@ -125,14 +126,15 @@ function hasCause(error: unknown, cause: unknown): boolean {
 
 async function run(
   parts: InvokerParts,
-  invocation: Invocation,
+  request: Invocation,
   context: CallContext,
   record: CallRecord,
 ): Promise<Success> {
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
   const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
-  const { tool, profile, times } = await admit(parts, invocation, mayHaveStarted, record);
+  const admitted = await admit(parts, request, mayHaveStarted, record, signal);
+  const { invocation, tool, profile, times } = admitted;
 
   using _slot = await leaseSlot(parts, tool, times, { ...context, signal });
   await requireFreeDisk(parts);
@@ -183,6 +185,7 @@ async function run(
   // Opens the files while the result is read.
   await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
+  await checkResult(parts, tool, result.value, signal);
   const limits = { ...artifactLimits, ...profile.limits };
   const rules = { scope, limits, log };
   const checked = checkOutputs(await outputs.left(), result.outputs, rules);

@@ -3,6 +3,7 @@
  */
 import { startKinds } from "../protocol/execution.ts";
 import type { NetworkMode } from "../protocol/operator-fields.ts";
+import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
@@ -53,6 +54,17 @@ export interface PackageSet {
   readonly runsScripts: boolean;
 }
 
+/** What the manifest says of arguments and results. */
+export interface ArgumentRules {
+  /** Whether arguments are checked against the schema of the parameters. */
+  readonly validate: boolean;
+  /** Whether arguments of the wrong type are converted where nothing is lost. */
+  readonly coerce: boolean;
+}
+
+/** The manifest's parts of a tool's description; undefined parts are derived from the code. */
+export type GivenDescription = Partial<PublishedDescription>;
+
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
 export interface ToolEntry {
   readonly name: string;
@@ -72,6 +84,9 @@ export interface ToolEntry {
   /** Packages that the tool needs; undefined for none. */
   readonly packages: PackageSet | undefined;
   readonly description: string | undefined;
+  /** The other parts of its description that the manifest gives. */
+  readonly described: GivenDescription;
+  readonly argumentRules: ArgumentRules;
   /** Time limit in seconds; undefined for the default. */
   readonly timeoutSeconds: number | undefined;
   /** Name of the profile; undefined for the default. */

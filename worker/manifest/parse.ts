@@ -18,6 +18,7 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
+import { descriptionKeys, toGivenDescription } from "./fields/described.ts";
 import { isExecutable, toResourceLimits } from "./fields/executable.ts";
 import { toMount } from "./fields/host.ts";
 import { toPackageSet } from "./fields/packages.ts";
@@ -146,6 +147,7 @@ class ManifestWalk {
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
     if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields);
+    if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
     for (const entry of toEntries(name, checked.data))
       this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
@@ -154,6 +156,14 @@ class ManifestWalk {
     for (const field of ["env", "mounts", "devices", "requirements_file", "lockfile"])
       if (!isAbsent(fields[field]))
         this.found.add([...path, field], "allowed only in the worker's own manifest");
+  }
+
+  /** One description cannot be that of several tools. */
+  #warnOfDescription(path: Path, fields: ToolFields): void {
+    for (const key of ["description", ...descriptionKeys] as const) {
+      if (isAbsent(fields[key])) continue;
+      this.found.warn([...path, key], 'not used, since "tools" names several tools');
+    }
   }
 
   #addTool(path: Path, entry: ToolEntry): void {
@@ -208,7 +218,9 @@ function toEntry(name: string, fields: ToolFields, provides: string | undefined)
   return {
     name,
     ...("executable" in fields ? toProgram(name, fields) : toModule(fields, provides)),
-    description: fields.description ?? undefined,
+    description: provides === undefined ? (fields.description ?? undefined) : undefined,
+    described: provides === undefined ? toGivenDescription(fields) : {},
+    argumentRules: { validate: fields.validate ?? true, coerce: fields.coerce ?? false },
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
     limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },

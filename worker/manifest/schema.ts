@@ -12,6 +12,7 @@ import {
   unquoted,
   whenFineSoFar,
 } from "../support/text/expectation.ts";
+import { describedFields } from "./fields/described.ts";
 import { executableShape } from "./fields/executable.ts";
 import { providedField } from "./fields/provided.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
@@ -33,10 +34,6 @@ export const maxEnvNames = 64;
 /** Keys that only other kinds of workers use here, so that one file can serve both. */
 export const foreignKeys: ReadonlySet<string> = new Set([
   "executable",
-  "parameters",
-  "artifact_params",
-  "instructions",
-  "config_schema",
   "tool_dir",
   "resource_limits",
   "schema_refresh_seconds",
@@ -142,6 +139,7 @@ function nodeShape() {
 function commonShape(profile: ProfileSchema) {
   return {
     description: z.string(text).nullish().describe("What the tool does, for people and agents."),
+    ...describedFields,
     timeout_seconds: z
       .preprocess(unquoted, z.number(seconds).gt(0, seconds).lte(maxTimeoutSeconds, seconds))
       .nullish()

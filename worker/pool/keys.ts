@@ -25,6 +25,8 @@ export function profileKey(profile: Profile): string {
 function contentOf(entry: ToolEntry): object {
   const {
     description: _description,
+    described: _described,
+    argumentRules: _argumentRules,
     timeoutSeconds: _timeoutSeconds,
     idempotent: _idempotent,
     queue: _queue,

@@ -31,6 +31,8 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
   readonly cpus: number;
   /** The profile of calls whose request names none. */
   readonly profileOf: (entry: ToolEntry) => Profile;
+  /** Called after each change of a language's code. */
+  readonly onCodeChanged?: (runtime: Runtime) => void;
 }
 
 /** Keeps a pool for each tool and profile. */
@@ -124,6 +126,7 @@ export class PooledStarts implements Starts {
     for (const pool of this.#pools.values())
       if (pool.pooled.entry.runtime === runtime) pool.retire("tool code changed");
     this.#notice.changed(runtime);
+    this.#options.onCodeChanged?.(runtime);
     this.#scheduler.schedule();
   }
 

@@ -41,7 +41,10 @@ export function invokeTopic(namespace: string, toolName: string): string {
 
 /** The tool name of an invoke topic of this namespace; undefined for other topics. */
 export function parseInvokeTopic(namespace: string, topic: string): string | undefined {
-  const base = invokeBase(namespace);
+  return toolAfter(invokeBase(namespace), topic);
+}
+
+function toolAfter(base: string, topic: string): string | undefined {
   if (!topic.startsWith(base)) return undefined;
   const toolName = topic.slice(base.length);
   return toolNameProblem(toolName) === undefined ? toolName : undefined;
@@ -55,6 +58,27 @@ export function responseTopic(namespace: string, agent: string, correlationId: s
 /** Topic of an agent's statuses; the correlation id `>` gives the pattern of all of them. */
 export function statusTopic(namespace: string, agent: string, correlationId: string): string {
   return `${base(namespace)}/status/${agent}/${correlationId}`;
+}
+
+/**
+ * Topics about the description of a tool: its broadcasts, which early agents also ask on; requests;
+ * its removal; a failure to describe it. The tool `>` gives the pattern of all tools.
+ */
+export const discoveryKinds = ["init", "init_request", "removed", "failed_discovery"] as const;
+export type DiscoveryKind = (typeof discoveryKinds)[number];
+
+/** A topic of discovery. Expects a checked namespace and name. */
+export function discoveryTopic(namespace: string, kind: DiscoveryKind, toolName: string): string {
+  return `${base(namespace)}/${kind}/${toolName}`;
+}
+
+/** The tool of a discovery topic of this namespace and kind; undefined for other topics. */
+export function parseDiscoveryTopic(
+  namespace: string,
+  kind: DiscoveryKind,
+  topic: string,
+): string | undefined {
+  return toolAfter(discoveryTopic(namespace, kind, ""), topic);
 }
 
 /** Topic of the announcements of all worker groups. */

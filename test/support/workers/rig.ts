@@ -52,6 +52,14 @@ export interface RigTool {
   readonly lockfile?: string;
   readonly python?: string;
   readonly node?: string;
+  readonly description?: string;
+  readonly instructions?: string;
+  readonly parameters?: object;
+  readonly output_schema?: object;
+  readonly config_schema?: object;
+  readonly artifact_params?: object;
+  readonly validate?: boolean;
+  readonly coerce?: boolean;
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */
@@ -138,6 +146,8 @@ export function workerEnvironment(
     CONNECT_RETRY_DELAY_MS: "200",
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: toolsDir,
+    // Each tool would take a sandbox at the start.
+    TOOLS_DESCRIBED_BY: "manifest",
     SANDBOX_WORK_DIR: join(base, "work"),
     PACKAGE_DIR: join(base, "environments"),
     // No test asks a registry unless it says so.

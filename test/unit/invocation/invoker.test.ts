@@ -2,6 +2,7 @@
  * What the invoker answers before anything is opened for a call.
  */
 import { describe, expect, test, vi } from "vitest";
+import { describedByManifest } from "../../../worker/discovery/given.ts";
 import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
 import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import {
@@ -56,6 +57,8 @@ function newInvoker(changes: Partial<InvokerParts>) {
     times: { defaultSeconds: 60, maxSeconds: Infinity },
     disk: new FreeDisk("/", systemClock),
     minFreeDiskBytes: 0,
+    described: (entry) => Promise.resolve(describedByManifest(entry)),
+    checker: { check: unused },
     clock: systemClock,
     ...changes,
   });

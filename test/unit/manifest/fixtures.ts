@@ -31,6 +31,8 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     packages: undefined,
     interpreter: undefined,
     description: undefined,
+    described: {},
+    argumentRules: { validate: true, coerce: false },
     timeoutSeconds: undefined,
     profile: undefined,
     limits: {},

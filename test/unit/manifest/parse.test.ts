@@ -259,6 +259,18 @@ tools:
 });
 
 describe("an entry that provides several tools", () => {
+  test("has no description of its own, with a warning", () => {
+    const { manifest, warnings } = parse(`version: 1
+tools:
+  kit: {runtime: executable, executable: kit, tools: [a], description: d, parameters: {}}
+`);
+    expect(manifest.tools.get("a")).toMatchObject({ description: undefined, described: {} });
+    expect(warnings.map(({ field, message }) => [field, message])).toEqual([
+      ["description", 'not used, since "tools" names several tools'],
+      ["parameters", 'not used, since "tools" names several tools'],
+    ]);
+  });
+
   test("is each tool that it names, and none by its own name", () => {
     const { tools } = parse(`version: 1
 tools:
@@ -330,16 +342,16 @@ tools:
     module: tools
     function: run
     timeout_secs: 5
-    parameters:
-      type: object
+    resource_limits:
+      max_processes: 5
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
-      'm.yaml:8:5: tool "echo": parameters: not used by this worker',
+      'm.yaml:8:5: tool "echo": resource_limits: not used by this worker',
       'm.yaml:10:5: tool "echo": executable: not used by this worker',
     ]);
     expect(parse(text).manifest.tools.get("echo")).toEqual(tool("echo"));

@@ -15,6 +15,8 @@ describe("the JSON Schema of the manifest", () => {
   const common = [
     ...["description", "timeout_seconds", "sandbox_profile", "limits", "network", "isolate"],
     ...["mounts", "devices", "idempotent", "queue", "start", "warm", "env"],
+    ...["instructions", "parameters", "output_schema", "config_schema", "artifact_params"],
+    ...["validate", "coerce"],
   ];
 
   test("describes every field of a tool, by language", () => {

@@ -9,10 +9,11 @@ import { requireFresh } from "../age.ts";
 import { requireRepeatable } from "../claims/redelivery.ts";
 import type { CallRecord } from "../call-record.ts";
 import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
+import { type ArgumentParts, checkArguments } from "./check-schemas.ts";
 import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 
 /** Dependencies of {@link admit}. */
-export interface AdmitParts extends ResolveParts {
+export interface AdmitParts extends ResolveParts, ArgumentParts {
   readonly times: TimeBounds;
   readonly clock: Clock;
 }
@@ -38,13 +39,15 @@ const chain: readonly AdmissionCheck[] = [
 ];
 
 /**
- * Throws InvocationError `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`, or CallTooOld.
+ * The invocation is the one to run, with checked arguments. Throws InvocationError
+ * `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`, CallTooOld, or the signal's reason.
  */
 export async function admit(
   parts: AdmitParts,
   invocation: Invocation,
   mayHaveStarted: boolean,
   record: CallRecord,
+  signal: AbortSignal,
 ): Promise<AdmittedCall> {
   const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
   record.resolved(tool);
@@ -54,5 +57,5 @@ export async function admit(
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };
   for (const check of chain) await check({ ...call, nowMs: parts.clock.nowMs() });
-  return call;
+  return { ...call, invocation: await checkArguments(parts, tool, invocation, signal) };
 }

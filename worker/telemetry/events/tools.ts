@@ -192,6 +192,36 @@ export const toolEvents = {
     when: "The host has no inotify watch left. The worker sees changes within two seconds, or later with many thousand files.",
     action: "Raise the host's inotify limits, or accept polling.",
   },
+  "tool.not_described": {
+    level: "warn",
+    message: "tool not described by its code",
+    facts: { tool: "text", err: "error" },
+    when: "The code of a tool gave no [description](schemas.md). Its calls run, with unchecked arguments; agents get `failed_discovery`.",
+    action:
+      "Correct the tool by `err`, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
+  },
+  "tool.schema_refused": {
+    level: "warn",
+    message: "schema of a tool's code not usable",
+    facts: { tool: "text", field: "text", reason: "text" },
+    when: "The code's schema is [not accepted](schemas.md#accepted-schemas), so that it is not used.",
+    action: "Give the schema in the manifest.",
+  },
+  "discovery.refused": {
+    level: "warn",
+    message: "request for a description refused",
+    facts: { tool: "text", code: "text", err: "error" },
+    when: "The worker answered a request for a [description](schemas.md#discovery) with an error.",
+    action: "See `err`.",
+  },
+  "discovery.failed": {
+    level: "warn",
+    message: "discovery could not reach the broker",
+    facts: { err: "error" },
+    when: "The broker refused a broadcast, a subscription or an answer of [discovery](schemas.md#discovery). Calls are not concerned.",
+    action:
+      "Grant the worker's user the topics of [protocol.md](protocol.md#topics), or set `TOOLS_DISCOVERY=0`.",
+  },
   "manifest.follow_failed": {
     level: "error",
     message: "manifest no longer followed",

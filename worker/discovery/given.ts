@@ -1,0 +1,60 @@
+/**
+ * The manifest's part of a description, which goes before that of the code, field by field.
+ */
+import type { ToolEntry } from "../manifest/manifest.ts";
+import type { PublishedDescription } from "../protocol/discovery/messages.ts";
+import { parametersProblem, schemaProblem } from "../protocol/discovery/schema-problems.ts";
+import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
+import type { JsonObject } from "../support/json/json.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+import type { Logger } from "../telemetry/logger.ts";
+
+const nothing: ToolDescription = {
+  description: undefined,
+  parameters: undefined,
+  result: undefined,
+  config: undefined,
+  artifactParameters: new Map(),
+};
+
+/** Whether the manifest leaves text or parameters to the code. */
+export function needsCode({ description, described }: ToolEntry): boolean {
+  return description === undefined || described.parameters === undefined;
+}
+
+/** The description of a tool whose code is not asked. */
+export function describedByManifest(tool: ToolEntry): PublishedDescription {
+  return combine(tool, nothing);
+}
+
+/** A derived description with the manifest's parts. Drops and logs schemas that are not usable. */
+export function withManifest(
+  tool: ToolEntry,
+  derived: ToolDescription,
+  log: Logger,
+): PublishedDescription {
+  const usable = (
+    field: "parameters" | "result" | "config",
+    problemOf: typeof schemaProblem,
+  ): JsonObject | undefined => {
+    const schema = derived[field];
+    const problem = schema && problemOf(schema);
+    if (problem === undefined) return schema;
+    const reason = [problem.path.join("."), problem.message].filter(Boolean).join(": ");
+    logEvent(log, "tool.schema_refused", { tool: tool.name, field, reason });
+    return undefined;
+  };
+  return combine(tool, {
+    ...derived,
+    parameters: usable("parameters", parametersProblem),
+    result: usable("result", schemaProblem),
+    config: usable("config", schemaProblem),
+  });
+}
+
+function combine(
+  { description, described }: ToolEntry,
+  derived: ToolDescription,
+): PublishedDescription {
+  return { ...derived, ...described, description: description ?? derived.description };
+}

@@ -1,0 +1,115 @@
+/**
+ * Checks values against JSON Schemas in threads with a time limit: the schema of a tool can make a
+ * check take years, by a pattern or by alternatives of alternatives.
+ */
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../../support/clock.ts";
+import type { JsonObject } from "../../support/json/json.ts";
+import { Semaphore } from "../../support/semaphore.ts";
+import { abortable, withTimeout } from "../../support/timeout.ts";
+import type { CheckAnswer, CheckRequest } from "./check.ts";
+
+/** Threads at once; calls in flight bound the checks that wait. */
+const maxThreads = 2;
+/** Milliseconds until a thread is ready, and for one check. */
+const startTimeoutMs = 30_000;
+export const checkTimeoutMs = 2_000;
+/** Milliseconds for which a schema whose check took too long is not tried again. */
+export const slowSchemaMs = 60_000;
+/** Megabytes of memory of a thread. */
+const maxMemoryMb = 256;
+
+/** A check ended without an answer: it took too much time or memory. */
+export class CheckFailedError extends Error {}
+
+/** Its owner disposes it after the last check. */
+export class SchemaChecker implements AsyncDisposable {
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #permits = new Semaphore({ capacity: maxThreads, maxWaiting: Infinity });
+  readonly #idle: Worker[] = [];
+  readonly #keys = new WeakMap<JsonObject, number>();
+  readonly #slowUntilMs = new WeakMap<JsonObject, number>();
+  readonly #end = new AbortController();
+  #lastKey = 0;
+
+  constructor(clock: Clock, timeoutMs = checkTimeoutMs) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Starts a thread ahead of the first check, which takes a fifth of a second. */
+  warm(): void {
+    if (this.#lastKey > 0) return;
+    const nothing = { schema: {}, value: null, coerce: false, isSecret: false };
+    // The first check reports what is wrong.
+    this.check(nothing, this.#end.signal).catch(() => undefined);
+  }
+
+  /** Rejects with CheckFailedError, or the signal's reason. */
+  async check(request: Omit<CheckRequest, "key">, over: AbortSignal): Promise<CheckAnswer> {
+    const { schema } = request;
+    const signal = AbortSignal.any([over, this.#end.signal]);
+    using _permit = await this.#permits.acquire(signal);
+    const slowUntilMs = this.#slowUntilMs.get(schema) ?? -Infinity;
+    if (this.#clock.monotonicMs() < slowUntilMs) throw new CheckFailedError("is too slow");
+    const key = this.#keyOf(schema);
+    const thread = this.#idle.pop() ?? (await this.#start(signal));
+    try {
+      const answer = await this.#ask(thread, { ...request, key }, this.#timeoutMs, signal);
+      this.#idle.push(thread);
+      return answer as CheckAnswer;
+    } catch (error) {
+      await thread.terminate();
+      signal.throwIfAborted();
+      this.#slowUntilMs.set(schema, this.#clock.monotonicMs() + slowSchemaMs);
+      throw new CheckFailedError("took too much time or memory", { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort(new Error("checks have ended"));
+    await Promise.all(this.#idle.splice(0).map((thread) => thread.terminate()));
+  }
+
+  #keyOf(schema: JsonObject): number {
+    const key = this.#keys.get(schema) ?? ++this.#lastKey;
+    this.#keys.set(schema, key);
+    return key;
+  }
+
+  async #start(signal: AbortSignal): Promise<Worker> {
+    // Compiled code loads the compiled thread, source loads source.
+    const file = new URL(`./check-thread${extname(import.meta.url)}`, import.meta.url);
+    const resourceLimits = { maxOldGenerationSizeMb: maxMemoryMb };
+    const thread = new Worker(file, { env: {}, resourceLimits });
+    try {
+      await this.#ask(thread, undefined, startTimeoutMs, signal);
+      // A waiting thread keeps no process alive.
+      thread.unref();
+      return thread;
+    } catch (error) {
+      await thread.terminate();
+      throw error;
+    }
+  }
+
+  /** The next message of the thread, after the question if there is one. */
+  async #ask(
+    thread: Worker,
+    question: CheckRequest | undefined,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const ended = (): void => reject(new Error("the thread ended without an answer"));
+    thread.once("message", resolve).once("error", reject).once("exit", ended);
+    if (question !== undefined) thread.postMessage(question);
+    try {
+      return await withTimeout(timeoutMs, this.#clock, signal, (over) => abortable(promise, over));
+    } finally {
+      thread.off("message", resolve).off("error", reject).off("exit", ended);
+    }
+  }
+}
