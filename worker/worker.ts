@@ -7,7 +7,7 @@ import type { BrokerSession } from "./broker/broker.ts";
 import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
 import { type Config, ConfigError } from "./config/config.ts";
-import { type DescribeTool, DescribedTools } from "./discovery/described-tools.ts";
+import { type DescribeTool, type Described, DescribedTools } from "./discovery/described-tools.ts";
 import { Discovery } from "./discovery/discovery.ts";
 import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
