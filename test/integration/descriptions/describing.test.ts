@@ -123,7 +123,7 @@ test(
 );
 
 const program = `#!/bin/sh
-echo '{"tools": {"known": {"description": "In its own words.", "parameters": {"type": "str"}}}}'
+echo '{"tools": {"known": {"description": "In its own words.", "parameters": {"type": "str"}}, "more": {}}}'
 `;
 
 test("a program is described by its own words, in plain form", async () => {
@@ -140,7 +140,7 @@ test("a program is described by its own words, in plain form", async () => {
   expect(described).toMatchObject({ description: "In its own words.", parameters: undefined });
   await expect(describeIn(opened, "unknown")).rejects.toMatchObject({
     code: "TOOL_NOT_FOUND",
-    message: 'The program describes no tool "unknown"',
+    message: 'The tool\'s program has no tool "unknown"; its tools: known, more',
   });
 });
 
