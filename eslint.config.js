@@ -114,6 +114,7 @@ export default defineConfig(
     files: ["**/*.{js,mjs}"],
     languageOptions: {
       globals: {
+        AbortController: false,
         Atomics: false,
         Buffer: false,
         SharedArrayBuffer: false,

@@ -218,7 +218,7 @@ describe("an agent", () => {
       topic: `ns/a2a/v1/sam_remote_tool/cancel/${id}`,
       userProperties: { ...properties, timestamp: expect.any(Number) as number },
     });
-    expect(JSON.parse(Buffer.from(message!.payload).toString())).toEqual({
+    expect(JSON.parse(Buffer.from(message.payload).toString())).toEqual({
       jsonrpc: "2.0",
       method: "sam_remote_tool/cancel",
       params: { task_id: id },
