@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
-import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
+import type { CallDescription, ToolDescription } from "../protocol/discovery/tool-description.ts";
 import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Clock } from "../support/clock.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -14,6 +14,7 @@ import { abortable, withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { describedByManifest, needsCode, withManifest } from "./given.ts";
+import { forCalls } from "./loosened.ts";
 
 /** DescribedTools of code that are derived at once: each takes a sandbox beside those of calls. */
 const maxDeriving = 2;
@@ -46,6 +47,8 @@ export interface Described {
   readonly tool: ToolEntry;
   /** The manifest's parts alone where the code gave none. */
   readonly description: PublishedDescription;
+  /** What calls are held to; the description if it is not given. */
+  readonly callDescription?: CallDescription;
   /** Why the code gave none. */
   readonly failure?: InvocationError;
 }
@@ -111,7 +114,7 @@ export class DescribedTools implements Disposable {
    * whose arguments are to be converted waits for the code, up to {@link callPatienceMs}. Rejects
    * with the signal's reason.
    */
-  async forCall(tool: ToolEntry, signal: AbortSignal): Promise<PublishedDescription> {
+  async forCall(tool: ToolEntry, signal: AbortSignal): Promise<CallDescription> {
     const known = this.#of(tool);
     if (known.current === undefined && tool.argumentRules.coerce) {
       await withTimeout(callPatienceMs, this.#parts.clock, signal, (over) =>
@@ -119,7 +122,8 @@ export class DescribedTools implements Disposable {
       );
       signal.throwIfAborted();
     }
-    return known.current?.description ?? describedByManifest(tool);
+    const { callDescription, description } = known.current ?? {};
+    return callDescription ?? description ?? describedByManifest(tool);
   }
 
   /**
@@ -205,7 +209,8 @@ export class DescribedTools implements Disposable {
       const derived = await withTimeout(deriveTimeoutMs, clock, this.#end.signal, (signal) =>
         describe(tool, signal),
       );
-      return { tool, description: withManifest(tool, derived, log) };
+      const description = withManifest(tool, derived, log);
+      return { tool, description, callDescription: forCalls(tool, description) };
     } catch (error) {
       this.#end.signal.throwIfAborted();
       const failure = asInvocationError(error);

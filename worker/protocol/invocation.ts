@@ -11,6 +11,8 @@ export interface ArtifactReference {
   readonly filename: string;
   /** Version number from 0, or undefined for the latest. */
   readonly version: number | undefined;
+  /** Whether the call goes on without it if the store has none. Default: false. */
+  readonly isOptional?: boolean;
 }
 
 /** An artifact with its content in the request. */

@@ -174,7 +174,7 @@ describe("a tool that the manifest does not describe", () => {
       },
     });
     expect(await rig.call("derived", { city: "Ulm", days: "two" })).toMatchObject({
-      message: 'Invalid request: params.args.days: expected a whole number, found "two"',
+      message: 'Invalid request: params.args.days: expected a whole number or nothing, found "two"',
     });
     expect(await rig.call("derived", { city: "Ulm" })).toMatchObject({
       toolResult: { city: "Ulm", days: 3 },

@@ -62,11 +62,8 @@ describe("a description", () => {
     const parameters = { type: "object" };
     const entry = tool("x", { described: { parameters, instructions: "i" } });
     await followed(entry);
-    expect(await tools.forCall(entry, signal)).toEqual({
-      ...derived,
-      parameters,
-      instructions: "i",
-    });
+    expect(heard).toMatchObject([{ description: { ...derived, parameters, instructions: "i" } }]);
+    expect(await tools.forCall(entry, signal)).toMatchObject({ parameters });
   });
 
   test("asks no code when the manifest has text and parameters", async () => {
@@ -140,7 +137,7 @@ describe("a call", () => {
     expect(await waiting).toMatchObject({ parameters: undefined });
     const later = tools.forCall(converted, signal);
     made.resolve(derived);
-    expect(await later).toMatchObject({ description: "by code" });
+    expect(await later).toMatchObject({ parameters: { type: "object" } });
   });
 
   test("ends its wait when it is over", async () => {

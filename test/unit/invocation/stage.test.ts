@@ -86,6 +86,26 @@ async function refusal(staging: Promise<unknown>): Promise<InvocationError> {
   return error as InvocationError;
 }
 
+test.each(["no such file", "of/no file", ""])(
+  "an optional artifact %j that the store does not have is left out",
+  async (filename) => {
+    await using workDir = await newWorkDir();
+    const store = createMemoryStore();
+    await save(store, "a.csv", "a");
+    const references = {
+      a: { filename: "a.csv", version: undefined, isOptional: true },
+      b: { filename, version: undefined, isOptional: true },
+    };
+    const staged = await stageArtifacts(
+      invocation({ references }),
+      workDir,
+      originOf(store),
+      never,
+    );
+    expect([...staged.keys()]).toEqual(["a"]);
+  },
+);
+
 describe("input artifacts", () => {
   test("lie under their own names, whole, with what the store knows of them", async () => {
     await using store = createMemoryStore();

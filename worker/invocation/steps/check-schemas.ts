@@ -2,7 +2,7 @@
  * Checks arguments and results of calls against the schemas of their tools.
  */
 import type { ToolEntry } from "../../manifest/manifest.ts";
-import type { PublishedDescription } from "../../protocol/discovery/messages.ts";
+import type { CallDescription } from "../../protocol/discovery/tool-description.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import { maxArtifacts } from "../../protocol/messages/request.ts";
@@ -16,7 +16,7 @@ import {
 /** Dependencies: what is known of tools, and the checker. */
 export interface ArgumentParts {
   /** Rejects with the signal's reason. */
-  readonly described: (tool: ToolEntry, signal: AbortSignal) => Promise<PublishedDescription>;
+  readonly described: (tool: ToolEntry, signal: AbortSignal) => Promise<CallDescription>;
   readonly checker: Pick<SchemaChecker, "check">;
 }
 
@@ -111,18 +111,19 @@ function withFilenames({ args, references, preloaded }: Invocation): JsonObject 
 /** With a reference for each artifact parameter that has a bare filename, or a list of them. */
 function withReferences(
   invocation: Invocation,
-  { artifactParameters }: Pick<PublishedDescription, "artifactParameters">,
+  { artifactParameters }: Pick<CallDescription, "artifactParameters">,
 ): Invocation {
   const { args, references, preloaded } = invocation;
   const added = new Map<string, ArtifactReference>();
-  for (const parameter of artifactParameters.keys()) {
+  for (const [parameter, { mayBeText = false }] of artifactParameters) {
     const value = Object.hasOwn(args, parameter) ? args[parameter] : undefined;
     const filenames: readonly Json[] = Array.isArray(value) ? value : [value ?? ""];
     for (const [index, filename] of filenames.entries()) {
       const key = Array.isArray(value) ? `${parameter}[${index}]` : parameter;
       const isBare = typeof filename === "string" && filename !== "";
       if (!isBare || references.has(key) || preloaded.has(key)) continue;
-      added.set(key, { filename, version: undefined });
+      const isOptional = mayBeText && !Array.isArray(value);
+      added.set(key, { filename, version: undefined, isOptional });
     }
   }
   if (added.size === 0) return invocation;

@@ -36,8 +36,8 @@ export class InputNames {
 
   /** A free name. Throws InvocationError `ARTIFACT_ERROR` for a name that no file can have. */
   assign(parameter: string, filename: string): string {
-    const bare = filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
-    if (!isFileName(bare)) {
+    const bare = withoutPrefix(filename);
+    if (!isName(bare)) {
       throw notLoaded(parameter, filename, "its name cannot be a file name");
     }
     if (Buffer.byteLength(bare) > maxNameBytes) {
@@ -55,8 +55,18 @@ export class InputNames {
   }
 }
 
+/** Whether an artifact can have this filename. */
+export function isFileName(filename: string): boolean {
+  const bare = withoutPrefix(filename);
+  return isName(bare) && Buffer.byteLength(bare) <= maxNameBytes;
+}
+
+function withoutPrefix(filename: string): string {
+  return filename.startsWith(userPrefix) ? filename.slice(userPrefix.length) : filename;
+}
+
 /** Lone surrogates all map to one name on disk, so they are refused. */
-function isFileName(name: string): boolean {
+function isName(name: string): boolean {
   return !["", ".", ".."].includes(name) && !/[/\\\p{Cc}]/u.test(name) && name.isWellFormed();
 }
 

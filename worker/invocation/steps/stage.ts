@@ -11,7 +11,7 @@ import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
 import type { CallArtifact, CallStore } from "../audit/audited-store.ts";
-import { InputNames, noDisk, notLoaded } from "./input-names.ts";
+import { InputNames, isFileName, noDisk, notLoaded } from "./input-names.ts";
 import type { ArtifactLimits, Transfers } from "./transfers.ts";
 
 /** Concurrent transfers of one call. */
@@ -32,8 +32,8 @@ interface Input {
   readonly parameter: string;
   readonly filename: string;
   readonly name: string;
-  /** Throws InvocationError. */
-  open(signal: AbortSignal): Promise<OpenedInput>;
+  /** Undefined for an optional one that the store does not have. Throws InvocationError. */
+  open(signal: AbortSignal): Promise<OpenedInput | undefined>;
 }
 
 interface OpenedInput
@@ -53,7 +53,9 @@ export async function stageArtifacts(
 ): Promise<ReadonlyMap<string, StagedArtifact>> {
   const inputs = inputsOf(invocation, origin);
   const load = async ({ parameter, filename, name, open }: Input, ending: AbortSignal) => {
-    const { content, mimeType, version, failed } = await open(ending);
+    const opened = await open(ending);
+    if (opened === undefined) return [];
+    const { content, mimeType, version, failed } = opened;
     await workDir.writeInput(name, content, ending).catch((error: unknown) => {
       failed?.(ending.aborted ? ending.reason : error);
       ending.throwIfAborted();
@@ -63,9 +65,9 @@ export async function stageArtifacts(
       throw notLoaded(parameter, filename, reason, error);
     });
     const path = `${workDirInside}/${workDirNames.input}/${name}`;
-    return [parameter, { path, filename, mimeType, version }] as const;
+    return [[parameter, { path, filename, mimeType, version }] as const];
   };
-  return new Map(await origin.transfers.map(inputs, maxLoading, signal, load));
+  return new Map((await origin.transfers.map(inputs, maxLoading, signal, load)).flat());
 }
 
 /** Preloaded inputs, then references. Checks names and known sizes. Throws InvocationError. */
@@ -83,7 +85,8 @@ function inputsOf({ preloaded, references }: Invocation, origin: ArtifactOrigin)
   for (const [parameter, reference] of references) {
     // Preloaded content wins over a reference for the same parameter.
     if (preloaded.has(parameter)) continue;
-    const { filename } = reference;
+    const { filename, isOptional = false } = reference;
+    if (isOptional && !isFileName(filename)) continue;
     const name = names.assign(parameter, filename);
     const open = (signal: AbortSignal) =>
       openReference(origin, budget, parameter, reference, signal);
@@ -99,14 +102,16 @@ async function openReference(
   parameter: string,
   reference: ArtifactReference,
   signal: AbortSignal,
-): Promise<OpenedInput> {
-  const { filename } = reference;
+): Promise<OpenedInput | undefined> {
+  const { filename, isOptional = false } = reference;
   const accept = (facts: Pick<ArtifactFacts, "sizeBytes">): void =>
     budget.take(parameter, filename, facts.sizeBytes);
   const opened = await store.open(scope, reference, signal, accept).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
+    if (isOptional && error.reason === "not-found") return undefined;
     throw notLoaded(parameter, filename, error.message, error);
   });
+  if (opened === undefined) return undefined;
   const { body, version, metadata, failed } = opened;
   try {
     accept(opened);

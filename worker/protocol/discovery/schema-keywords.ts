@@ -94,6 +94,24 @@ export function* subschemas(schema: JsonObject): Generator<Subschema> {
   }
 }
 
+/** With the schemas directly inside it changed, but for those of the keywords `except`. */
+export function mapSubschemas(
+  schema: JsonObject,
+  change: (schema: Json) => Json,
+  except: readonly string[] = [],
+): JsonObject {
+  const members = Object.entries(schema).map(([keyword, value]) => {
+    if (except.includes(keyword)) return [keyword, value] as const;
+    if (schemaKeywords.has(keyword)) return [keyword, change(value)] as const;
+    if (schemaListKeywords.has(keyword))
+      return [keyword, (value as readonly Json[]).map(change)] as const;
+    if (!schemaMapKeywords.has(keyword)) return [keyword, value] as const;
+    const named = Object.entries(value as JsonObject).map(([name, each]) => [name, change(each)]);
+    return [keyword, Object.fromEntries(named) as JsonObject] as const;
+  });
+  return Object.fromEntries(members);
+}
+
 function isNames(value: Json): boolean {
   if (!Array.isArray(value)) return false;
   const items: readonly Json[] = value;

@@ -23,3 +23,14 @@ export interface ToolDescription {
   /** The parameters that take artifacts, by name. */
   readonly artifactParameters: ReadonlyMap<string, ArtifactParameter>;
 }
+
+/** What a call of a tool is held to. */
+export interface CallDescription extends Pick<ToolDescription, "parameters" | "config"> {
+  readonly artifactParameters: ReadonlyMap<string, CallArtifactParameter>;
+}
+
+/** An artifact parameter of a call. */
+export interface CallArtifactParameter extends ArtifactParameter {
+  /** Whether a text that names no artifact goes to the tool as it came. Default: false. */
+  readonly mayBeText?: boolean;
+}
