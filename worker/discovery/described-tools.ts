@@ -13,7 +13,7 @@ import { Semaphore } from "../support/semaphore.ts";
 import { abortable, withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { describedByManifest, needsCode, withManifest } from "./given.ts";
+import { describedByManifest, isSameCode, needsCode, withManifest } from "./given.ts";
 import { forCalls } from "./loosened.ts";
 
 /** DescribedTools of code that are derived at once: each takes a sandbox beside those of calls. */
@@ -49,6 +49,8 @@ export interface Described {
   readonly description: PublishedDescription;
   /** What calls are held to; the description if it is not given. */
   readonly callDescription?: CallDescription;
+  /** What the code gave. */
+  readonly derived?: ToolDescription;
   /** Why the code gave none. */
   readonly failure?: InvocationError;
 }
@@ -57,8 +59,9 @@ interface Known {
   readonly tool: ToolEntry;
   /** Never rejects, but for the disposal. */
   readonly settled: Promise<Described>;
-  /** Undefined until it is settled. */
+  /** Until it is settled what was known before; undefined where nothing was. */
   current: Described | undefined;
+  /** Infinity until it is settled. */
   retryAtMs: number;
   readonly failures: number;
 }
@@ -110,9 +113,9 @@ export class DescribedTools implements Disposable {
   }
 
   /**
-   * The description for a call: the manifest's parts alone while the code is asked. Only a call
-   * whose arguments are to be converted waits for the code, up to {@link callPatienceMs}. Rejects
-   * with the signal's reason.
+   * The description for a call: what was known before while code is asked again, and the manifest's
+   * parts alone while it is asked first. Then only a call whose arguments are to be converted waits,
+   * up to {@link callPatienceMs}: a start of many tools takes long. Rejects with the signal's reason.
    */
   async forCall(tool: ToolEntry, signal: AbortSignal): Promise<CallDescription> {
     const known = this.#of(tool);
@@ -138,7 +141,8 @@ export class DescribedTools implements Disposable {
     const { describe, clock } = this.#parts;
     const isConfigured = tool.callable.kind !== "function" && Object.keys(toolConfig).length > 0;
     if (describe === undefined || !isConfigured || !needsCode(tool)) {
-      const { description, failure } = await abortable(this.#of(tool).settled, signal);
+      const known = this.#of(tool);
+      const { description, failure } = known.current ?? (await abortable(known.settled, signal));
       if (failure !== undefined && saysNothing(description)) throw failure;
       return description;
     }
@@ -168,12 +172,30 @@ export class DescribedTools implements Disposable {
     }
     const isSuperseded = (): boolean => this.#known.get(tool.name) !== known;
     const settled = this.#derive(tool, describe, isSuperseded);
-    const known: Known = { tool, settled, current: undefined, retryAtMs: 0, failures };
+    const current = this.#before(tool, failures > 0);
+    const known: Known = { tool, settled, current, retryAtMs: Infinity, failures };
     void settled.then(
       (described) => this.#settle(known, described),
       () => undefined,
     );
     return this.#know(known, undefined);
+  }
+
+  /**
+   * What is known of a tool while its code is asked again. That the code could not be described
+   * holds while the same is tried again.
+   */
+  #before(tool: ToolEntry, isRetry: boolean): Described | undefined {
+    const before = this.#known.get(tool.name)?.current;
+    if (before === undefined || !isSameCode(tool, before.tool)) return undefined;
+    if (before.derived === undefined) return isRetry ? before : undefined;
+    const isSame = isDeepStrictEqual(tool, before.tool);
+    return isSame ? before : this.#describedBy(tool, before.derived);
+  }
+
+  #describedBy(tool: ToolEntry, derived: ToolDescription): Described {
+    const description = withManifest(tool, derived, this.#parts.log);
+    return { tool, description, callDescription: forCalls(tool, description), derived };
   }
 
   #settle(known: Known, described: Described): void {
@@ -209,8 +231,7 @@ export class DescribedTools implements Disposable {
       const derived = await withTimeout(deriveTimeoutMs, clock, this.#end.signal, (signal) =>
         describe(tool, signal),
       );
-      const description = withManifest(tool, derived, log);
-      return { tool, description, callDescription: forCalls(tool, description) };
+      return this.#describedBy(tool, derived);
     } catch (error) {
       this.#end.signal.throwIfAborted();
       const failure = asInvocationError(error);

@@ -1,6 +1,7 @@
 /**
  * The manifest's part of a description, which goes before that of the code, field by field.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import { parametersProblem, schemaProblem } from "../protocol/discovery/schema-problems.ts";
@@ -20,6 +21,14 @@ const nothing: ToolDescription = {
 /** Whether the manifest leaves text or parameters to the code. */
 export function needsCode({ description, described }: ToolEntry): boolean {
   return description === undefined || described.parameters === undefined;
+}
+
+/** Whether what is known of the code of one entry holds for the other, as far as entries say. */
+export function isSameCode(one: ToolEntry, other: ToolEntry): boolean {
+  const code = ({ runtime, module, toolDir, callable, toolset }: ToolEntry) => {
+    return [runtime, module, toolDir, callable, toolset?.name];
+  };
+  return isDeepStrictEqual(code(one), code(other));
 }
 
 /** The description of a tool whose code is not asked. */

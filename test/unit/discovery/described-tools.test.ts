@@ -93,6 +93,22 @@ describe("a description", () => {
     expect(asked).toHaveLength(3);
   });
 
+  test("stays in force while its code is asked again, with the entry's new parts", async () => {
+    await followed(named);
+    const [before] = tools.settled;
+    answer = () => new Promise(() => {});
+    tools.codeChanged("python");
+    expect(tools.settled).toEqual([before]);
+    expect(await tools.forCall(named, signal)).toBe(before?.callDescription);
+    expect(await tools.forRequest(named, {}, signal)).toBe(before?.description);
+    tools.follow([tool("named", { description: "by hand" })]);
+    expect(tools.settled).toMatchObject([
+      { description: { ...derived, description: "by hand" }, derived },
+    ]);
+    tools.follow([tool("named", { module: "other" })]);
+    expect(tools.settled).toEqual([]);
+  });
+
   test("is asked once for changes that come faster than answers", async () => {
     const made = Promise.withResolvers<ToolDescription>();
     answer = () => made.promise;
@@ -111,7 +127,12 @@ describe("a description", () => {
     const tries = async (ms: number, total: number): Promise<void> => {
       clock.advance(ms);
       tools.retry();
-      await vi.waitFor(() => expect(heard).toHaveLength(total), patience);
+      // This one is asked after all that is tried again.
+      const last = tool(`after-${asked.length}`);
+      tools.follow([named, last]);
+      const names = () => heard.map((described) => described.tool.name);
+      await vi.waitFor(() => expect(names()).toContain(last.name), patience);
+      expect(asked.filter(([name]) => name === "named")).toHaveLength(total);
     };
     await tries(59_000, 1);
     await tries(1_000, 2);
