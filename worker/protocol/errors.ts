@@ -81,7 +81,7 @@ export const errorCodeFacts = {
   RESOURCE_EXHAUSTED: {
     retryable: true,
     cause:
-      "Request, result or response is too large, too many calls are queued, or there is too little disk.",
+      "Request, result or response is too large, too many calls are queued, there is too little disk, or the [check](schemas.md#checks) of the arguments took too long.",
     advice:
       "The message has the numbers. If too large, send it as an artifact: the same request will not fit later. Else call again later, or allow more calls or more disk.",
   },

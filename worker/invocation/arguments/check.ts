@@ -50,6 +50,8 @@ function compile(schema: JsonObject): ValidateFunction {
     verbose: true,
     // In this version of JSON Schema, formats are notes.
     validateFormats: false,
+    // What JavaScript's objects inherit is no member of a value.
+    ownProperties: true,
     // Checked before, and compiled for each Ajv otherwise.
     validateSchema: false,
     meta: false,

@@ -15,7 +15,8 @@ const maxThreads = 2;
 /** Milliseconds until a thread is ready, and for one check. */
 const startTimeoutMs = 30_000;
 export const checkTimeoutMs = 2_000;
-/** Milliseconds for which a schema whose check took too long is not tried again. */
+/** A schema is not tried while this many of its checks took too long in as many milliseconds. */
+export const maxSlowChecks = 3;
 export const slowSchemaMs = 60_000;
 /** Megabytes of memory of a thread. */
 const maxMemoryMb = 256;
@@ -26,17 +27,16 @@ export class CheckFailedError extends Error {}
 /** Its owner disposes it after the last check. */
 export class SchemaChecker implements AsyncDisposable {
   readonly #clock: Clock;
-  readonly #timeoutMs: number;
   readonly #permits = new Semaphore({ capacity: maxThreads, maxWaiting: Infinity });
   readonly #idle: Worker[] = [];
   readonly #keys = new WeakMap<JsonObject, number>();
-  readonly #slowUntilMs = new WeakMap<JsonObject, number>();
+  /** Times of the last checks that took too long, at most {@link maxSlowChecks}. */
+  readonly #slowAtMs = new WeakMap<JsonObject, readonly number[]>();
   readonly #end = new AbortController();
   #lastKey = 0;
 
-  constructor(clock: Clock, timeoutMs = checkTimeoutMs) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
   }
 
   /** Starts a thread ahead of the first check, which takes a fifth of a second. */
@@ -52,18 +52,18 @@ export class SchemaChecker implements AsyncDisposable {
     const { schema } = request;
     const signal = AbortSignal.any([over, this.#end.signal]);
     using _permit = await this.#permits.acquire(signal);
-    const slowUntilMs = this.#slowUntilMs.get(schema) ?? -Infinity;
-    if (this.#clock.monotonicMs() < slowUntilMs) throw new CheckFailedError("is too slow");
+    if (this.#isSlow(schema)) throw new CheckFailedError("is too slow");
     const key = this.#keyOf(schema);
     const thread = this.#idle.pop() ?? (await this.#start(signal));
     try {
-      const answer = await this.#ask(thread, { ...request, key }, this.#timeoutMs, signal);
+      const answer = await this.#ask(thread, { ...request, key }, checkTimeoutMs, signal);
       this.#idle.push(thread);
       return answer as CheckAnswer;
     } catch (error) {
       await thread.terminate();
       signal.throwIfAborted();
-      this.#slowUntilMs.set(schema, this.#clock.monotonicMs() + slowSchemaMs);
+      const times = [...(this.#slowAtMs.get(schema) ?? []), this.#clock.monotonicMs()];
+      this.#slowAtMs.set(schema, times.slice(-maxSlowChecks));
       throw new CheckFailedError("took too much time or memory", { cause: error });
     }
   }
@@ -71,6 +71,13 @@ export class SchemaChecker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end.abort(new Error("checks have ended"));
     await Promise.all(this.#idle.splice(0).map((thread) => thread.terminate()));
+  }
+
+  /** One value may be at fault for one check. */
+  #isSlow(schema: JsonObject): boolean {
+    const times = this.#slowAtMs.get(schema) ?? [];
+    const sinceMs = this.#clock.monotonicMs() - slowSchemaMs;
+    return times.filter((atMs) => atMs > sinceMs).length >= maxSlowChecks;
   }
 
   #keyOf(schema: JsonObject): number {
@@ -84,6 +91,8 @@ export class SchemaChecker implements AsyncDisposable {
     const file = new URL(`./check-thread${extname(import.meta.url)}`, import.meta.url);
     const resourceLimits = { maxOldGenerationSizeMb: maxMemoryMb };
     const thread = new Worker(file, { env: {}, resourceLimits });
+    // A thread may report too little memory after its check was given up.
+    thread.on("error", () => undefined);
     try {
       await this.#ask(thread, undefined, startTimeoutMs, signal);
       // A waiting thread keeps no process alive.

@@ -23,7 +23,7 @@ export interface ArgumentParts {
 /**
  * The call as its tool gets it: with converted arguments, and with a reference for each artifact
  * parameter that has a filename only. Throws InvocationError `INVALID_REQUEST` that names the
- * argument, or the signal's reason.
+ * argument, `RESOURCE_EXHAUSTED` when the check takes too long, or the signal's reason.
  */
 export async function checkArguments(
   { described, checker }: ArgumentParts,
@@ -65,15 +65,19 @@ export async function checkResult(
 
 type CheckedValue = Parameters<SchemaChecker["check"]>[0];
 
-/** The value, converted if that was asked for. Throws InvocationError `INVALID_REQUEST`. */
+/**
+ * The value, converted if that was asked for. Throws InvocationError `INVALID_REQUEST`, or
+ * `RESOURCE_EXHAUSTED` for one whose check takes too long.
+ */
 async function convert(
   checker: ArgumentParts["checker"],
   checked: CheckedValue,
   field: string,
   signal: AbortSignal,
 ): Promise<Json> {
-  const { problem, value = checked.value } = await judge(checker, checked, signal);
+  const { problem, value = checked.value, isUnchecked } = await judge(checker, checked, signal);
   if (problem === undefined) return value;
+  if (isUnchecked) throw new InvocationError("RESOURCE_EXHAUSTED", `The call's ${field}${problem}`);
   // The message may have values of the caller, which belong into no log.
   const options = { quotesArguments: true };
   throw new InvocationError("INVALID_REQUEST", `Invalid request: ${field}${problem}`, options);
@@ -84,14 +88,15 @@ async function judge(
   checker: ArgumentParts["checker"],
   checked: CheckedValue,
   signal: AbortSignal,
-): Promise<{ readonly value?: Json; readonly problem?: string }> {
+): Promise<{ readonly value?: Json; readonly problem?: string; readonly isUnchecked?: true }> {
   try {
     const answer = await checker.check(checked, signal);
     return answer.ok ? answer : { problem: `${answer.mismatch.path}: ${answer.mismatch.message}` };
   } catch (error) {
     if (!(error instanceof CheckFailedError)) throw error;
     const seconds = checkTimeoutMs / 1000;
-    return { problem: `: could not be checked against its schema within ${seconds} s` };
+    const problem = `: could not be checked against its schema within ${seconds} s`;
+    return { problem, isUnchecked: true };
   }
 }
 

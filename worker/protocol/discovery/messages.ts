@@ -99,7 +99,7 @@ export function encodeDescription(
 ): Uint8Array {
   const result = parameters(tool, description);
   if (generation === "newer") return encode({ id, result });
-  const { description: text, parameters: schema, ...rest } = result;
+  const { description: text, parameters: schema = anyArguments, ...rest } = result;
   return encode({
     id,
     // An early agent reads `parameters_schema` as it stands, and has no answer without one.
@@ -111,6 +111,8 @@ export function encodeDescription(
 export function encodeDiscoveryError(document: unknown, error: InvocationError): Uint8Array {
   return encode({ id: readId(document), error: forEverybody(error) });
 }
+
+const anyArguments = { type: "object", properties: {} };
 
 function encode(members: object): Uint8Array {
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...members }));

@@ -88,6 +88,7 @@ describe("a mismatch", () => {
     [args({ n: whole }), { n: 1.5 }, ".n: expected a whole number, found 1.5"],
     [args({ n: whole }), { n: null }, ".n: expected a whole number, found nothing"],
     [args({ n: whole }), { n: [] }, ".n: expected a whole number, found a list"],
+    [args({}, { required: ["toString"] }), {}, ".toString: missing, expected a value"],
     [args({ n: whole }, { required: ["n"] }), {}, ".n: missing, expected a whole number"],
     [
       args({ n: whole }, { additionalProperties: false }),
