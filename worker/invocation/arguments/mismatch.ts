@@ -43,7 +43,7 @@ export function mismatchOf(
     const known = names.length === 0 ? "none is expected" : `expected are ${listed(names)}`;
     return { path: pathOf([...steps, named]), message: `unknown; ${known}` };
   }
-  const isSecret = isAllSecret || isSecretAt(schema, steps, value);
+  const isSecret = isAllSecret || isMarked(parent) || isSecretAt(schema, steps, value);
   const found = isSecret ? typeWords(typeOf(error.data as Json)) : describeValue(error.data);
   return { path: pathOf(steps), message: `expected ${expectedBy(error, parent)}, found ${found}` };
 }
@@ -127,17 +127,26 @@ function isSecretAt(root: JsonObject, steps: readonly string[], value: Json): bo
       at = Array.isArray(at) ? (at as readonly Json[])[Number(step)] : mapOf(at)[step];
     }
     if (schemas.length >= maxLookedAt) return true;
-    if (schemas.some((it) => it["writeOnly"] === true || it["format"] === "password")) return true;
+    if (schemas.some(isMarked)) return true;
   }
   return false;
 }
 
+function isMarked({ writeOnly, format }: JsonObject): boolean {
+  return writeOnly === true || format === "password";
+}
+
+/** Schemas that may be of the value at a step: those of all patterns are. */
 function insides(schema: JsonObject, step: string, value: Json | undefined): readonly Json[] {
   const inside = Array.isArray(value)
-    ? [listOf(schema["prefixItems"])[Number(step)], schema["items"]]
+    ? [
+        listOf(schema["prefixItems"])[Number(step)],
+        ...["items", "contains", "unevaluatedItems"].map((keyword) => schema[keyword]),
+      ]
     : [
         new Map(Object.entries(mapOf(schema["properties"]))).get(step),
-        schema["additionalProperties"],
+        ...Object.values(mapOf(schema["patternProperties"])),
+        ...["additionalProperties", "unevaluatedProperties"].map((keyword) => schema[keyword]),
       ];
   return inside.filter((it) => it !== undefined);
 }
@@ -149,10 +158,11 @@ function spread(root: JsonObject, schemas: readonly Json[]): readonly JsonObject
   for (const schema of queue) {
     if (!isJsonObject(schema) || found.has(schema) || found.size >= maxLookedAt) continue;
     found.add(schema);
-    const { $ref: ref, allOf, anyOf, oneOf, then, else: other } = schema;
+    const { $ref: ref, allOf, anyOf, oneOf, not, if: condition, then, else: other } = schema;
+    const dependent = Object.values(mapOf(schema["dependentSchemas"]));
     const target = resolveRef(root, ref);
-    queue.push(...listOf(allOf), ...listOf(anyOf), ...listOf(oneOf));
-    queue.push(...[target, then, other].filter((it) => it !== undefined));
+    queue.push(...listOf(allOf), ...listOf(anyOf), ...listOf(oneOf), ...dependent);
+    queue.push(...[target, not, condition, then, other].filter((it) => it !== undefined));
   }
   return [...found];
 }

@@ -169,6 +169,21 @@ describe("a mismatch", () => {
       args({ l: { type: "array", items: { ...text, writeOnly: true, maxLength: 1 } } }),
       { l: ["geheim"] },
     ],
+    [
+      "is so by a pattern of its name",
+      args({}, { patternProperties: { "^n": args({ a: whole }, { writeOnly: true }) } }),
+      { n: { a: "geheim" } },
+    ],
+    [
+      "is so by unevaluatedProperties",
+      args({}, { unevaluatedProperties: args({ n: { ...whole, writeOnly: true } }) }),
+      { o: { n: "geheim" } },
+    ],
+    [
+      "is so while another one is there",
+      args({ n: whole }, { dependentSchemas: { m: args({ n: { format: "password" } }) } }),
+      { m: 1, n: "geheim" },
+    ],
   ])("has no value that %s", (_, schema, value) => {
     expect(mismatch(schema, value)).toContain("found text");
     expect(mismatch(schema, value)).not.toContain("geheim");
