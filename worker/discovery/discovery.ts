@@ -41,6 +41,8 @@ export class Discovery implements AsyncDisposable {
   readonly #ended: Promise<unknown>;
   /** Messages that wait for the broker: the last one of a topic. */
   readonly #outgoing = new Map<string, Uint8Array>();
+  /** Broadcasts, which are repeated. */
+  readonly #encoded = new WeakMap<Described, Uint8Array>();
   #isSending = false;
   #sending: Promise<void> = Promise.resolve();
   #isFailing = false;
@@ -82,9 +84,12 @@ export class Discovery implements AsyncDisposable {
     this.#broadcast(described);
   }
 
-  #broadcast({ tool: { name }, description, failure }: Described): void {
+  #broadcast(described: Described): void {
+    const { tool, description, failure } = described;
     if (failure !== undefined && saysNothing(description)) return;
-    this.#send("init", name, encodeBroadcast(name, description));
+    const encoded = this.#encoded.get(described) ?? encodeBroadcast(tool.name, description);
+    this.#encoded.set(described, encoded);
+    this.#send("init", tool.name, encoded);
   }
 
   #send(kind: DiscoveryKind, tool: string, payload: Uint8Array): void {

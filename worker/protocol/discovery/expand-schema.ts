@@ -6,12 +6,14 @@ import { resolveRef } from "./schema-problems.ts";
 
 /** Schemas in an expansion, at most: references multiply them. */
 export const maxExpandedSchemas = 1_000;
+/** Characters of an expansion as JSON; what exceeds them keeps types alone. */
+export const maxExpandedLength = 131_072;
 /** Levels of an expansion, at most. */
 export const maxExpandedDepth = 40;
 
 /**
  * The schema with references merged in. A recursive reference, and what exceeds the bounds, keeps
- * type and texts only.
+ * type and texts only; beyond {@link maxExpandedLength} the type only.
  */
 export function expandSchema(schema: JsonObject): JsonObject {
   return new Expansion(schema).expand(schema, [], 0);
@@ -20,6 +22,7 @@ export function expandSchema(schema: JsonObject): JsonObject {
 class Expansion {
   readonly #root: JsonObject;
   #schemas = 0;
+  #length = 0;
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -28,8 +31,11 @@ class Expansion {
   /** @param inside the references that lead here */
   expand(given: Json | undefined, inside: readonly string[], depth: number): JsonObject {
     if (!isJsonObject(given)) return {};
-    if (++this.#schemas > maxExpandedSchemas || depth > maxExpandedDepth) return outline(given);
+    if (++this.#schemas > maxExpandedSchemas || depth > maxExpandedDepth)
+      return this.#outline(given);
     const { $ref: ref, allOf, ...own } = given;
+    if (!this.#hasRoom(withoutChildren(own)))
+      return typeof ref === "string" ? this.#target(ref, inside, depth) : this.#outline(given);
     const next = (inner: Json): JsonObject => this.expand(inner, inside, depth + 1);
     const parts = [
       expandChildren(own, next),
@@ -42,10 +48,36 @@ class Expansion {
   #target(ref: string, inside: readonly string[], depth: number): JsonObject {
     const target = resolveRef(this.#root, ref);
     if (!isJsonObject(target)) return {};
-    if (inside.includes(ref)) return outline(target);
+    if (inside.includes(ref)) return this.#outline(target);
     return this.expand(target, [...inside, ref], depth + 1);
   }
+
+  #outline({ type, title, description }: JsonObject): JsonObject {
+    const texts = {
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+    };
+    return { ...(type !== undefined && { type }), ...(this.#hasRoom(texts) && texts) };
+  }
+
+  /** Whether these members still fit, which then count. */
+  #hasRoom(members: JsonObject): boolean {
+    const { length } = JSON.stringify(members);
+    if (this.#length + length > maxExpandedLength) return false;
+    this.#length += length;
+    return true;
+  }
 }
+
+/** The members that are not schemas to expand; of properties their names. */
+function withoutChildren(schema: JsonObject): JsonObject {
+  const own = Object.entries(schema).filter(([keyword]) => !expanded.has(keyword));
+  return { ...Object.fromEntries(own), properties: Object.keys(mapOf(schema["properties"])) };
+}
+
+const expanded: ReadonlySet<string> = new Set([
+  ...["properties", "items", "anyOf", "oneOf", "prefixItems", "$defs", "definitions"],
+]);
 
 /** With the schemas inside mapped, in the keywords that agents may get to see. */
 function expandChildren(schema: JsonObject, map: (inner: Json) => JsonObject): JsonObject {
@@ -107,14 +139,6 @@ function common(one: readonly Json[], other: readonly Json[]): readonly Json[] {
   const others = new Set(other);
   const values = one.filter((value) => others.has(value));
   return values.length === 0 ? one : values;
-}
-
-function outline({ type, title, description }: JsonObject): JsonObject {
-  return {
-    ...(type !== undefined && { type }),
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-  };
 }
 
 export function mapOf(value: Json | undefined): JsonObject {

@@ -14,6 +14,11 @@ export const maxDiscoveryRequestBytes = 1024 * 1024;
 /** Characters of a description that agents get, at most. */
 export const maxDescriptionLength = 16_384;
 
+/** Characters of the full schemas that agents get, at most; larger ones are left out. */
+export const maxFullSchemasLength = 262_144;
+/** Characters of the reduced parameters that agents get; larger ones are left open. */
+export const maxReducedLength = 1_048_576;
+
 /** Methods by generation: `early` agents ask on the topic of the broadcasts. */
 export const discoveryMethods = {
   broadcast: "sam_remote_tool/init",
@@ -128,12 +133,18 @@ function parameters(tool: string, given: PublishedDescription) {
   return {
     tool_name: tool,
     description: description?.slice(0, maxDescriptionLength).toWellFormed(),
-    parameters: full && reduceParameters(full),
+    parameters: full && (within(reduceParameters(full), maxReducedLength) ?? anyArguments),
     artifact_params: artifactParameters.size === 0 ? undefined : artifacts(artifactParameters),
     instructions,
     config_schema: configFields,
-    json_schema: (full ?? result ?? config) && { parameters: full, result, config },
+    json_schema:
+      (full ?? result ?? config) &&
+      within({ parameters: full, result, config }, maxFullSchemasLength),
   };
+}
+
+function within<Value>(value: Value, maxLength: number): Value | undefined {
+  return JSON.stringify(value).length > maxLength ? undefined : value;
 }
 
 function artifacts(given: ToolDescription["artifactParameters"]): object {

@@ -138,6 +138,15 @@ describe("a schema for agents", () => {
   });
 });
 
+test("long texts are not multiplied by references", () => {
+  const names = Array.from({ length: 900 }, (_, index) => `p${index}`);
+  const properties = Object.fromEntries(names.map((name) => [name, { $ref: "#/$defs/T" }]));
+  const $defs = { T: { ...text, description: "long".repeat(4_000) } };
+  const reduced = reduceParameters({ type: "object", properties, $defs });
+  expect(JSON.stringify(reduced).length).toBeLessThan(200_000);
+  expect(reduced["properties"]).toMatchObject({ p0: { ...$defs.T }, p400: text });
+});
+
 describe("the arguments of a tool", () => {
   test.each<[string, JsonObject, JsonObject]>([
     ["are a map", {}, { type: "object", properties: {} }],
