@@ -113,9 +113,10 @@ export class DescribedTools implements Disposable {
   }
 
   /**
-   * The description for a call: what was known before while code is asked again, and the manifest's
-   * parts alone while it is asked first. Then only a call whose arguments are to be converted waits,
-   * up to {@link callPatienceMs}: a start of many tools takes long. Rejects with the signal's reason.
+   * The description for a call: what was known before while code is asked again, and the
+   * manifest's parts alone while it is asked first. Then only a call whose arguments are to be
+   * converted waits, up to {@link callPatienceMs}: a start of many tools takes long. Rejects with
+   * the signal's reason.
    */
   async forCall(tool: ToolEntry, signal: AbortSignal): Promise<CallDescription> {
     const known = this.#of(tool);

@@ -32,8 +32,9 @@ export function forCalls(
 }
 
 /**
- * A schema of arguments without `pattern`, `uniqueItems` and `multipleOf`, whose optional parameters
- * accept null, and those of artifacts anything: a request brings artifacts in several ways.
+ * A schema of arguments without `pattern`, `uniqueItems` and `multipleOf`, whose optional
+ * parameters accept null, and those of artifacts anything: a request brings artifacts in several
+ * ways.
  */
 export function loosened(
   schema: JsonObject,
