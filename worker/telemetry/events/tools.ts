@@ -87,8 +87,8 @@ export const toolEvents = {
     level: "error",
     message: "toolset not usable",
     facts: { toolset: "text", reason: "text", isKept: "boolean" },
-    when: "A toolset is left out, or its last good state is kept (`isKept`). The others are not affected.",
-    action: "Correct it by `reason`.",
+    when: "A toolset is left out, or its last good state is kept (`isKept`). The others are not affected. What could not be read or copied is tried again at each poll.",
+    action: "Correct it by `reason`; for a copy that failed, the disk below `SANDBOX_WORK_DIR`.",
   },
   "toolset.removed": {
     level: "info",
