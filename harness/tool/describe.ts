@@ -47,7 +47,9 @@ export async function describeTarget(
   const descriptions = wireDescriptions(config, host, foundation);
   try {
     const described = await descriptions.describe(tool, context.signal, toolConfig);
-    context.out.line(options.json ? asJson(described) : asText(target.callable.name, described));
+    context.out.line(
+      options.json ? printable(asJson(described)) : asText(target.callable.name, described),
+    );
     return exit.success;
   } catch (error) {
     if (!(error instanceof InvocationError)) throw error;

@@ -212,7 +212,7 @@ function show(rows: readonly ToolRow[], isJson: boolean, { out }: Context): void
   const stateWidth = Math.max(0, ...rows.map(({ state }) => state.length));
   for (const row of rows) {
     if (isJson) {
-      out.line(JSON.stringify(row));
+      out.line(printable(JSON.stringify(row)));
       continue;
     }
     const { tool, state, description, reason } = row;

@@ -57,8 +57,13 @@ export async function describeExecutable(
     throw new InvocationError("RESOURCE_EXHAUSTED", text);
   }
   if (report.exitCode !== 0) {
-    const reason = withoutDirectories(report.stderr.text.trim()).slice(-maxReasonLength);
-    throw undescribed(reason || `exit code ${report.exitCode}`);
+    const { exitCode, signal: killedBy, stderr } = report;
+    // Descriptions go to everybody, and what a program prints may be a secret of its environment.
+    const cause = new Error(withoutDirectories(stderr.text.trim()).slice(-maxReasonLength));
+    throw undescribed(
+      exitCode === undefined ? `it ended by ${killedBy}` : `exit code ${exitCode}`,
+      cause,
+    );
   }
   return toDescription(entry, await decode(printed, signal));
 }
@@ -134,7 +139,7 @@ function isField(field: unknown): field is JsonObject & { readonly key: string }
   return isJsonObject(field) && typeof field["key"] === "string";
 }
 
-function undescribed(reason: string): InvocationError {
+function undescribed(reason: string, cause?: Error): InvocationError {
   const text = `The tool's program does not describe itself: ${reason}`;
-  return new InvocationError("EXECUTION_ERROR", text, { isToolsText: true });
+  return new InvocationError("EXECUTION_ERROR", text, { isToolsText: true, cause });
 }

@@ -155,6 +155,7 @@ async function run(
   using status = workDir.readStatuses(onStatus);
   await written;
   await claimed?.claim.begin(tool.idempotent, signal);
+  signal.throwIfAborted();
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   record.begin();

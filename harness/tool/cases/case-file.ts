@@ -51,7 +51,9 @@ export const expected = maps({
   error: failure.optional(),
   artifacts: z.record(z.string(), text, accepts("a map of texts")).optional(),
   statuses: z.array(text, accepts("a list of texts")).optional(),
-});
+}).refine(({ error, result, result_includes: part, artifacts }) => {
+  return error === undefined || (result ?? part ?? artifacts) === undefined;
+}, "a call that fails has neither a result nor artifacts");
 
 /** Schema of a case. */
 export const testCase = maps({

@@ -75,8 +75,12 @@ async function testOne(
   const { tool, name } = testCase;
   const title = `${tool}: ${name}`;
   const { tools, unavailable } = localInvoker.manifest;
-  const reason = testCase.skip ?? unavailable.get(tool)?.reason;
-  if (reason !== undefined) return tell("skipped", `${title} (${reason})`, [], context);
+  if (testCase.skip !== undefined)
+    return tell("skipped", `${title} (${testCase.skip})`, [], context);
+  const refused = unavailable.get(tool);
+  if (refused !== undefined) {
+    return tell("failed", title, [`the tool is not served here: ${refused.reason}`], context);
+  }
   if (!tools.has(tool)) {
     return tell("failed", title, [`${path}: the manifest has no such tool`], context);
   }

@@ -58,7 +58,8 @@ export class Cancels {
   constructor(clock: Pick<Clock, "monotonicMs">, log: EventLog<"debug">) {
     this.#log = log;
     this.#remembered = new LRUCache({
-      max: maxRememberedCancels,
+      // Two keys for the cancel of a verified user.
+      max: 2 * maxRememberedCancels,
       ttl: rememberedCancelMs,
       ttlResolution: 0,
       perf: { now: () => clock.monotonicMs() },

@@ -80,9 +80,14 @@ export function encodeRemoved(tool: string): Uint8Array {
 }
 
 /** The `failed_discovery` notification of a tool; the error is publishable. */
-export function encodeFailed(tool: string, { code, message }: InvocationError): Uint8Array {
-  const params = { tool_name: tool, error: { code, message } };
+export function encodeFailed(tool: string, error: InvocationError): Uint8Array {
+  const params = { tool_name: tool, error: forEverybody(error) };
   return encode({ method: discoveryMethods.failed, params });
+}
+
+/** Descriptions go to all agents: what a tool says at its end may be a secret of its variables. */
+function forEverybody({ code, message, isToolsText }: InvocationError) {
+  return { code, message: isToolsText ? "The tool's code could not be described" : message };
 }
 
 /** The answer to a request, in the names of its generation. */
@@ -104,8 +109,7 @@ export function encodeDescription(
 
 /** The error that answers a request, valid or not. */
 export function encodeDiscoveryError(document: unknown, error: InvocationError): Uint8Array {
-  const { code, message } = error;
-  return encode({ id: readId(document), error: { code, message } });
+  return encode({ id: readId(document), error: forEverybody(error) });
 }
 
 function encode(members: object): Uint8Array {

@@ -85,7 +85,7 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
       if (spawnSync("go", ["version"]).status !== 0) skip("there is no Go");
       const stdout = await toolNew(shapes.find(({ shape }) => shape === "go")!);
       const before = await toolTest();
-      expect(before.stdout).toMatch(/^0 passed, 0 failed, 2 skipped$/m);
+      expect(before.stdout).toMatch(/^0 passed, 2 failed, 0 skipped$/m);
       const [, build = ""] = /^ {2}(.* go build .*)$/m.exec(stdout) ?? [];
       execFileSync("sh", ["-c", build], { stdio: "ignore" });
       const after = await toolTest();
@@ -150,7 +150,8 @@ cases:
     });
     const { exitCode, stdout } = await toolTest();
     expect(stdout.replaceAll(/\(\d+ ms\)/g, "(n ms)").replaceAll(/^ {4}std.*\n/gm, "")).toBe(
-      `skipped needs: any (package "no-such-package" is not installed)
+      `failed  needs: any
+    the tool is not served here: package "no-such-package" is not installed
 passed  joins: fine (n ms)
 failed  joins: not as expected (n ms)
     result.many: expected [], found ["a.txt","a.txt"]
@@ -166,14 +167,14 @@ failed  joins: another error (n ms)
     error.message: expected "no", found "joins() is missing the arguments \\"one\\", \\"many\\""
 passed  joins: an error of this code (n ms)
 skipped joins: later (not yet)
-2 passed, 3 failed, 2 skipped
+2 passed, 4 failed, 1 skipped
 `,
     );
     expect(exitCode).toBe(1);
 
     const one = await toolTest("--tool", "needs");
-    expect(one).toMatchObject({ exitCode: 0 });
-    expect(one.stdout).toMatch(/^0 passed, 0 failed, 1 skipped$/m);
+    expect(one).toMatchObject({ exitCode: 1 });
+    expect(one.stdout).toMatch(/^0 passed, 1 failed, 0 skipped$/m);
   });
 
   test.for([

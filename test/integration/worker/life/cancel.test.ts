@@ -8,7 +8,6 @@ import type { CallResult } from "../../../../harness/agent.ts";
 import { s3Variables } from "../../../../harness/fakes/s3/variables.ts";
 import type { ToolCall } from "../../../../harness/messages.ts";
 import { cancelTopic } from "../../../../worker/protocol/topics.ts";
-import { stopGraceMs } from "../../../../worker/invocation/steps/run-to-exit.ts";
 import { patience } from "../../../support/patience.ts";
 import { MemoryWorkers } from "../../../support/workers/memory-workers.ts";
 import { useCredentials, useFakeS3 } from "../../../support/s3.ts";
@@ -172,7 +171,6 @@ describe("a running call that its caller cancels", () => {
       expect(result).toMatchObject(stopped);
       const [end] = loggedFacts(rig.logLines, "tool.ended");
       expect(end).toMatchObject({ report: { signal: "SIGKILL" } });
-      expect(result.roundTripMs).toBeGreaterThanOrEqual(stopGraceMs);
     },
   );
 });
