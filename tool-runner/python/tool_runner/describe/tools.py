@@ -55,7 +55,7 @@ def _description_of_function(tool: object, call: Call) -> dict:
     signature = signature_of(tool)
     if signature is None:
         return {"description": docstring.description}
-    hidden = hidden_parameters(tool, signature, sys.modules[call.module])
+    hidden, is_guess = hidden_parameters(tool, signature, sys.modules[call.module])
     artifacts = {
         each.name: kind_of(each) for each in artifact_parameters(signature) if each.name not in hidden
     }
@@ -70,6 +70,8 @@ def _description_of_function(tool: object, call: Call) -> dict:
     for name, schema in more.pop("properties", {}).items():
         properties.setdefault(name, schema)
     required += [name for name in more.pop("required", ()) if name not in required]
+    if is_guess:  # No property, so that agents do not fill it, and calls may.
+        more["additionalProperties"] = True
     parameters = {"type": "object", "properties": properties, "required": required, **more}
     if not required:
         del parameters["required"]
