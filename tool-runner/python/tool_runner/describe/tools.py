@@ -24,6 +24,7 @@ from .schemas import Schemas
 _MAX_DESCRIPTION = 4_000
 # Of pydantic, in place of a default.
 _FIELD = "FieldInfo"
+_TEXT = "str"
 _FILENAME = "Filename of an artifact"
 _FILENAMES = "Filenames of artifacts"
 
@@ -57,7 +58,10 @@ def _description_of_function(tool: object, call: Call) -> dict:
         return {"description": docstring.description}
     hidden, is_guess = hidden_parameters(tool, signature, sys.modules[call.module])
     artifacts = {
-        each.name: kind_of(each) for each in artifact_parameters(signature) if each.name not in hidden
+        each.name: kind_of(each)
+        for each in artifact_parameters(signature)
+        # A text for `Artifact | str` need be no filename.
+        if each.name not in hidden and _TEXT not in each.words
     }
     given = [each for each in signature.parameters if each.name not in hidden]
     schemas = Schemas()
