@@ -49,7 +49,7 @@ export function wireInvoker(
   foundation: Foundation,
   described = new DescribedTools(host),
 ): WiredInvoker {
-  const { catalog, runners, backend, store, profiles, hostAccess } = foundation;
+  const { catalog, toolsets, runners, backend, store, profiles, hostAccess } = foundation;
   // A broker with queues bounds the waiting calls by its prefetch limits.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
   const slots = new Map<string, Semaphore>();
@@ -76,6 +76,7 @@ export function wireInvoker(
   const checker = new SchemaChecker(host.clock);
   const invoker = createInvoker({
     ...resolving,
+    holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),
     slotsOf,
     starts,
     store,

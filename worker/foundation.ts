@@ -14,6 +14,7 @@ import type { InstallMode } from "./environments/installations.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
+import type { ToolsetRevision } from "./manifest/toolsets/snapshots.ts";
 import { Toolsets } from "./manifest/toolsets/toolsets.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openExecutableRunner } from "./runners/executable.ts";
@@ -53,6 +54,8 @@ export interface Foundation extends AsyncDisposable {
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly environments: ToolEnvironments;
   readonly catalog: ToolCatalog;
+  /** Undefined without `TOOLSETS_DIR`. */
+  readonly toolsets: Pick<Toolsets, "lease"> | undefined;
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
 }
@@ -134,6 +137,7 @@ export async function openFoundation(
     runners: runners.byRuntime,
     environments,
     catalog,
+    toolsets,
     profiles,
     hostAccess,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -295,7 +299,7 @@ function openToolRunners(
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
   const { scratchDir } = backend;
   const { environment: workerEnvironment } = host;
-  const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
+  const leaseToolset = toolsets && ((of: ToolsetRevision) => toolsets.lease(of));
   const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
   const languages = {
     python: {

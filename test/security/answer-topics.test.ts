@@ -81,7 +81,11 @@ test(
     const { host, port } = rig.broker;
     const signal = AbortSignal.timeout(30_000);
     const replyTo = responseTopic(namespace, "caller", "victim");
-    const options = { host, port, name: "caller", patterns: [replyTo] };
+    const [place, done] = [
+      cancelTopic(namespace, "victim"),
+      responseTopic(namespace, "caller", "done"),
+    ];
+    const options = { host, port, name: "caller", patterns: [replyTo, place, done] };
     await using client = await DevClient.connect(options, signal);
     const publish = (tool: string, args: JsonObject, properties: Record<string, string>) => {
       const request = encodeRequest(tool, "caller", { tool, args });
@@ -89,12 +93,17 @@ test(
     };
     await publish("victim", { port: runs.port }, { replyTo });
     await runs.haveBegun("run");
-    const place = cancelTopic(namespace, "victim");
+    const messages = client.messages(signal);
+    const next = async () => (await messages.next()).value;
     await publish("tool", {}, { replyTo: place, statusTo: place });
-    const ignored = () => loggedFacts(rig.logLines, "cancel.ignored");
-    await vi.waitFor(() => expect(ignored()).toHaveLength(2), patience);
+    expect([(await next()).topic, (await next()).topic]).toEqual([place, place]);
+    // The worker receives this call after both.
+    await publish("tool", {}, { replyTo: done });
+    expect((await next()).topic).toBe(done);
+    expect(loggedFacts(rig.logLines, "cancel.ignored")).not.toEqual([]);
     runs.finish();
-    const { value: answer } = await client.messages(signal).next();
+    const answer = await next();
+    expect(answer.topic).toBe(replyTo);
     expect(JSON.parse(Buffer.from(answer.payload).toString())).toHaveProperty("result");
   },
 );

@@ -18,6 +18,10 @@ import { readDescription } from "./answer.ts";
 export const maxSchemaBytes = 1024 * 1024;
 /** Characters of the program's error output in a message. */
 const maxReasonLength = 500;
+/** Names of a program's tools in a message. */
+const maxListedNames = 10;
+/** Characters of each. */
+const maxNameLength = 60;
 
 /** A program in a sandbox that is not started. */
 export interface UndescribedProgram {
@@ -101,7 +105,7 @@ function toDescription({ callable: { name } }: ToolEntry, document: unknown): To
   const known = names.length === 1 ? names[0] : name;
   const schema = known !== undefined && Object.hasOwn(tools, known) ? tools[known] : undefined;
   if (!isJsonObject(schema)) {
-    const text = `The tool's program has no tool "${name}"; its tools: ${names.join(", ")}`;
+    const text = `The tool's program has no tool "${name}"; its tools: ${listed(names)}`;
     throw new InvocationError("TOOL_NOT_FOUND", text, { isToolsText: true });
   }
   const { description, parameters, artifact_params: artifacts, config_schema: fields } = schema;
@@ -112,6 +116,16 @@ function toDescription({ callable: { name } }: ToolEntry, document: unknown): To
     ...(config !== undefined && { config }),
     ...(artifacts !== undefined && { artifact_parameters: artifacts }),
   });
+}
+
+/** The first names, which the program has made up and may be long. */
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, maxListedNames).map((name) => {
+    const isCut = name.length > maxNameLength;
+    return isCut ? `${name.slice(0, maxNameLength).toWellFormed()}…` : name;
+  });
+  const more = names.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
 /** JSON Schema of a list of fields; undefined without fields. Unusable ones are left out. */

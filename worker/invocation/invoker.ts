@@ -134,6 +134,7 @@ async function run(
   const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const admitted = await admit(parts, request, mayHaveStarted, record, signal);
+  using _code = admitted.code;
   const { invocation, tool, profile, times } = admitted;
 
   using _slot = await leaseSlot(parts, tool, times, { ...context, signal });

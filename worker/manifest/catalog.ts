@@ -35,7 +35,7 @@ export interface CatalogOptions {
   /** Whether this worker runs executables; by default it does. */
   readonly runsExecutables?: boolean;
   /** Toolsets beside the file; their owner disposes them after the catalog. */
-  readonly toolsets?: Pick<Toolsets, "parts" | "problems" | "follow">;
+  readonly toolsets?: Pick<Toolsets, "parts" | "problems" | "follow" | "retain">;
   /** Checks the tools of this worker; all are available by default. */
   readonly admit?: AdmitTool;
   /** Resolves when a refused tool may have become available before the next check. */
@@ -257,7 +257,7 @@ class FileCatalog implements ToolCatalog {
   }
 
   async #serve(merged: MergedManifest): Promise<void> {
-    const { log, admit = () => undefined } = this.#options;
+    const { log, toolsets, admit = () => undefined } = this.#options;
     const before = this.#manifest;
     const manifest = await withoutRefused(merged.manifest, before, admit, this.#closing.signal);
     this.#merged = merged;
@@ -265,6 +265,7 @@ class FileCatalog implements ToolCatalog {
     logServed(log, before, manifest);
     this.#swapped.resolve();
     this.#swapped = Promise.withResolvers<void>();
+    await toolsets?.retain([...toolsetsOf(manifest), ...toolsetsOf(merged.manifest)]);
   }
 
   async #alone(work: () => Promise<void>): Promise<void> {
@@ -272,6 +273,11 @@ class FileCatalog implements ToolCatalog {
     this.#busy = done.catch(() => {});
     await done;
   }
+}
+
+/** The states of toolsets that a manifest has tools of. */
+function toolsetsOf({ tools }: Manifest) {
+  return tools.values().flatMap(({ toolset }) => (toolset === undefined ? [] : [toolset]));
 }
 
 function parseState(state: FileState, options: CatalogOptions): MergedManifest {

@@ -83,6 +83,12 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
   };
 }
 
+/** What a toolset's manifest cannot have: the host's things, and scripts beside its own code. */
+const hostFields = [
+  ...["env", "mounts", "devices"],
+  ...["requirements_file", "lockfile", "install_scripts"],
+];
+
 /** One walk through a document, which collects all problems. */
 class ManifestWalk {
   readonly tools = new Map<string, ToolEntry>();
@@ -153,7 +159,7 @@ class ManifestWalk {
   }
 
   #refuseHostFields(path: Path, fields: Record<string, unknown>): void {
-    for (const field of ["env", "mounts", "devices", "requirements_file", "lockfile"])
+    for (const field of hostFields)
       if (!isAbsent(fields[field]))
         this.found.add([...path, field], "allowed only in the worker's own manifest");
   }

@@ -17,9 +17,12 @@ export interface CodeLease extends Disposable {
 export interface CodePlaces {
   /** Directory with the tools of the worker's own manifest. */
   readonly toolsDir: string;
-  /** The present code of a toolset; undefined where there is none. The caller owns the lease. */
+  /** The code of a toolset's state; undefined where it is gone. The caller owns the lease. */
   readonly leaseToolset?:
-    ((name: string) => ({ readonly directory: string } & Disposable) | undefined) | undefined;
+    | ((
+        of: NonNullable<ToolEntry["toolset"]>,
+      ) => ({ readonly directory: string } & Disposable) | undefined)
+    | undefined;
 }
 
 /** The code of a tool; the caller owns it. Throws SandboxError for a toolset that is gone. */
@@ -30,7 +33,7 @@ export function leaseCode(
   if (toolset === undefined) {
     return { directory: toolsDir, isReadable: false, [Symbol.dispose]: () => undefined };
   }
-  const lease = leaseToolset?.(toolset.name);
+  const lease = leaseToolset?.(toolset);
   if (lease === undefined) throw new SandboxError(`the toolset "${toolset.name}" is gone`);
   const { directory } = lease;
   return { directory, isReadable: true, [Symbol.dispose]: () => lease[Symbol.dispose]() };

@@ -85,6 +85,28 @@ describe("the parameters of TypeScript", () => {
       ),
     ],
     [
+      "undefined by another name",
+      "(args: { a: Maybe; b: (string | undefined); c: Circle; d: () => undefined; e: Text })",
+      object(
+        {
+          a: { $ref: "#/$defs/Maybe" },
+          b: string,
+          c: { $ref: "#/$defs/Circle" },
+          d: {},
+          e: { $ref: "#/$defs/Text" },
+        },
+        "c d e",
+        {
+          $defs: {
+            Maybe: { $ref: "#/$defs/Text" },
+            Text: string,
+            Circle: { anyOf: [string, { $ref: "#/$defs/Circle" }] },
+          },
+        },
+      ),
+      "type Maybe = Text | undefined; type Text = string; type Circle = string | Circle;",
+    ],
+    [
       "arrays",
       "(args: { a: string[]; b: Array<number>; c: readonly (string | null)[]; d: ReadonlyArray<X> })",
       object(
@@ -228,10 +250,22 @@ describe("the parameters of JSDoc", () => {
       "a parameter for each member",
       "@param {object} args\n * @param {string} args.a - The first.\n * @param {number} [args.b=3] Of\n *   them.",
       "args",
-      object(
-        { a: { ...string, description: "The first." }, b: { ...number, description: "Of them." } },
-        "a",
-      ),
+      object({
+        a: { ...string, description: "The first." },
+        b: { ...number, description: "Of them." },
+      }),
+    ],
+    [
+      "parameters that may be left out",
+      "@param {string=} args.a\n * @param {number | undefined} args.b\n * @param {'c' | 'd'} args.c",
+      "args",
+      object({ a: string, b: number, c: { ...string, enum: ["c", "d"] } }),
+    ],
+    [
+      "a type that says more than the tags",
+      "@param {{ a: string }} args\n * @param {string} args.a - The first.\n * @param {number} args.b",
+      "args",
+      object({ a: { ...string, description: "The first." }, b: number }, "a"),
     ],
     [
       "a typedef",

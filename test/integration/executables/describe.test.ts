@@ -90,6 +90,10 @@ test("a description may depend on the configuration", async (context) => {
 });
 
 const failing = "The tool's program does not describe itself: ";
+const manyTools = Object.fromEntries(
+  ["x".repeat(70), ..."abcdefghijk"].map((name) => [name, {}] as const),
+);
+const fewNames = `no tool "t"; its tools: ${"x".repeat(60)}…, a, b, c, d, e, f, g, h, i, 2 more`;
 const tooMuch = "The tool's program describes itself in more than 1048576 bytes";
 
 test.for<[how: string, script: string, code: string, message: string]>([
@@ -97,11 +101,11 @@ test.for<[how: string, script: string, code: string, message: string]>([
     "fails",
     "#!/bin/sh\necho 'no /a/b/schema' >&2\nexit 4\n",
     "EXECUTION_ERROR",
-    `${failing}no schema`,
+    `${failing}exit code 4`,
   ],
-  ["says nothing", "#!/bin/sh\nexit 4\n", "EXECUTION_ERROR", `${failing}exit code 4`],
   ["prints text", "#!/bin/sh\necho hello\n", "EXECUTION_ERROR", `${failing}it prints no JSON: `],
   ["prints too much", "#!/bin/sh\nexec yes\n", "RESOURCE_EXHAUSTED", tooMuch],
+  ["has many others", printing({ tools: manyTools }), "TOOL_NOT_FOUND", fewNames],
   ["has a list", printing({ tools: [] }), "EXECUTION_ERROR", `${failing}it prints no object with`],
 ])("one that %s has no description", async ([, script, code, message], context) => {
   await expect(described(context, script, "t")).rejects.toMatchObject({

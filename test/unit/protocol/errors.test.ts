@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
 
 describe("the error codes", () => {
-  test("are those of the design document, RESOURCE_EXHAUSTED of later peers, and two of ours", () => {
+  test("are those of the design document, RESOURCE_EXHAUSTED of later peers, and three of ours", () => {
     expect(errorCodes).toEqual([
       "SANDBOX_TIMEOUT",
       "SANDBOX_FAILED",
@@ -18,6 +18,7 @@ describe("the error codes", () => {
       "INVALID_REQUEST",
       "INTERNAL_ERROR",
       "RESOURCE_EXHAUSTED",
+      "CANCELLED",
       "NOT_REPEATED",
       "POISONED",
     ] satisfies ErrorCode[]);

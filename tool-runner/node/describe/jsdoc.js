@@ -7,9 +7,8 @@
  *
  * @typedef {object} Tag
  * @property {string} name such as `param`
- * @property {string} type what stands in braces, or ""
+ * @property {string} type what stands in braces, without the `=` of what may be left out, or ""
  * @property {string} target what the tag is about
- * @property {boolean} isOptional
  * @property {string} text
  */
 
@@ -61,12 +60,12 @@ function parseTag(block) {
   let type = "";
   if (rest.startsWith("{")) {
     const end = endOfBraces(rest);
-    type = rest.slice(1, end).trim();
+    type = rest.slice(1, end).replace(/=\s*$/, "").trim();
     rest = rest.slice(end + 1).trim();
   }
   const [whole = "", bracket, plain] = /^(?:\[\s*([\w.$]+)[^\]]*\]|([\w.$]+))/.exec(rest) ?? [];
   const text = oneLine(rest.slice(whole.length).replace(/^\s*-\s+/, "")) ?? "";
-  return { name, type, target: bracket ?? plain ?? "", isOptional: bracket !== undefined, text };
+  return { name, type, target: bracket ?? plain ?? "", text };
 }
 
 /**

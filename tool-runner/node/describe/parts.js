@@ -3,6 +3,7 @@
  */
 
 /** @import { Schema } from "./tool.js" */
+/** @import { Declarations, Node } from "./types.js" */
 
 /**
  * @typedef {object} ObjectSchema
@@ -39,4 +40,31 @@ export function textResult(said) {
     properties: { text: said, data_objects: { type: "array" } },
     required: ["text", "data_objects"],
   };
+}
+
+/**
+ * Whether a type has `undefined` among its choices, also by the name of an alias.
+ *
+ * @param {Node | undefined} node
+ * @param {Declarations} declarations
+ * @param {Set<Node>} [seen] as aliases may go round in circles
+ * @returns {boolean}
+ */
+export function mayBeUndefined(node, declarations, seen = new Set()) {
+  if (node === undefined || seen.has(node)) return false;
+  seen.add(node);
+  const has = (/** @type {Node | undefined} */ each) => mayBeUndefined(each, declarations, seen);
+  switch (node.type) {
+    case "TSUndefinedKeyword":
+      return true;
+    case "TSUnionType":
+      return node.types.some(has);
+    case "TSParenthesizedType":
+    case "TSTypeAliasDeclaration":
+      return has(node.typeAnnotation);
+    case "TSTypeReference":
+      return has(declarations.get(node.typeName.name));
+    default:
+      return false;
+  }
 }

@@ -167,13 +167,13 @@ function parametersOf({ node, doc, type }, declarations) {
   if (schema === undefined) return {};
   /** @type {Record<string, Schema>} */
   const properties = { ...schema.properties };
+  // Types say what is required. A tag without brackets does not: the body may have a default.
   const required = new Set(schema.required);
-  for (const { type: text, target, isOptional, text: description } of members) {
+  for (const { type: text, target, text: description } of members) {
     const name = target.slice(target.indexOf(".") + 1);
     if (name.includes(".")) continue;
     const member = parseType(text);
     const known = properties[name] ?? (member === undefined ? {} : types.of(member));
-    if (properties[name] === undefined && !isOptional) required.add(name);
     properties[name] = {
       ...known,
       ...(description !== "" && !known["description"] && { description }),

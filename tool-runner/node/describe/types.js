@@ -4,7 +4,7 @@
  */
 import { docOf } from "./jsdoc.js";
 import { literalOf } from "./literals.js";
-import { arrayOf, merged, reference, textResult } from "./parts.js";
+import { arrayOf, mayBeUndefined, merged, reference, textResult } from "./parts.js";
 
 /** @import { ObjectSchema } from "./parts.js" */
 /** @import { Schema } from "./tool.js" */
@@ -221,7 +221,7 @@ export class Types {
       const { description } = docOf(member.leadingComments);
       const schema = type ? this.of(type) : {};
       properties[name] = description === undefined ? schema : { ...schema, description };
-      const mayMiss = member.optional || (type && mayBeUndefined(type));
+      const mayMiss = member.optional || (type && mayBeUndefined(type, this.#declarations));
       if (!mayMiss) required.push(name);
     }
     return {
@@ -279,9 +279,4 @@ export class Types {
     const prefix = items.length > 0 && { prefixItems: items };
     return { type: "array", ...prefix, minItems: required.length, maxItems: items.length };
   }
-}
-
-/** @param {Node} type */
-function mayBeUndefined({ type, types = [] }) {
-  return type === "TSUndefinedKeyword" || types.some(mayBeUndefined);
 }

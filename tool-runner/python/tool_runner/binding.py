@@ -77,18 +77,21 @@ def artifact_parameters(signature: Signature) -> "list[Parameter]":
     return [each for each in signature.parameters if _ARTIFACT in each.words]
 
 
-def hidden_parameters(function: object, signature: Signature, module: object) -> "set[str]":
-    """Names of parameters that are none of a caller's: the context, the configuration, `self`."""
+def hidden_parameters(function: object, signature: Signature, module: object) -> "tuple[set[str], bool]":
+    """Names of parameters that are none of a caller's: the context, the configuration, `self`; and
+    whether the context's is guessed: an argument of that name is taken for data.
+    """
     parameters = signature.parameters
     wanting = _context_parameters(signature, {}, artifact_parameters(signature))
     names = {each.name for each, _ in wanting} | {_CONFIG_NAME}
+    is_guess = any(_kind_of(each, signature) is None for each, _ in wanting)
     names.update(each.name for each in parameters if _kind_of(each, signature) is not None)
     if parameters and parameters[0].name == _PROVIDER_NAME:
         from .providers import provider_class
 
         if provider_class(function, module) is not None:
             names.add(_PROVIDER_NAME)
-    return names
+    return names, is_guess
 
 
 def _refuse_unknown(call: Call, signature: Signature, injected: dict) -> None:

@@ -16,6 +16,8 @@ import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
 export interface AdmitParts extends ResolveParts, ArgumentParts {
   readonly times: TimeBounds;
   readonly clock: Clock;
+  /** Keeps the code of a tool that may change at any time; undefined where it needs no hold. */
+  readonly holdCode?: (tool: ToolEntry) => Disposable | undefined;
 }
 
 /** A call with its resolved tool, profile and times. */
@@ -24,6 +26,11 @@ export interface AdmittedCall {
   readonly tool: ToolEntry;
   readonly profile: Profile;
   readonly times: CallTimes;
+}
+
+/** An admitted call; its owner disposes `code` when the call has ended. */
+export interface HeldCall extends AdmittedCall {
+  readonly code: Disposable;
 }
 
 interface Candidate extends AdmittedCall {
@@ -48,8 +55,11 @@ export async function admit(
   mayHaveStarted: boolean,
   record: CallRecord,
   signal: AbortSignal,
-): Promise<AdmittedCall> {
+): Promise<HeldCall> {
   const tool = resolveTool(parts, invocation.toolName, mayHaveStarted);
+  // Before the first wait, as its toolset may be exchanged or removed while the call waits.
+  using held = new DisposableStack();
+  held.use(parts.holdCode?.(tool));
   record.resolved(tool);
   // Before all other refusals: the call may have had its effect.
   requireRepeatable(tool, mayHaveStarted);
@@ -57,5 +67,6 @@ export async function admit(
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };
   for (const check of chain) await check({ ...call, nowMs: parts.clock.nowMs() });
-  return { ...call, invocation: await checkArguments(parts, tool, invocation, signal) };
+  const checked = await checkArguments(parts, tool, invocation, signal);
+  return { ...call, invocation: checked, code: held.move() };
 }

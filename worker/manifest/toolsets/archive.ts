@@ -2,10 +2,11 @@
  * Unpacks the ZIP file of a toolset. Nothing in it is trusted: no name, no size, no kind of entry.
  */
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { type Entry, type ZipFile, fromBufferPromise } from "yauzl";
 import { readUntrusted } from "../../support/files/below.ts";
-import { ToolsetBudget, ToolsetError, toolsetLimits } from "./budget.ts";
+import { CopyError, requireOwnFile, ToolsetBudget, ToolsetError, toolsetLimits } from "./budget.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 
 const MiB = 1024 * 1024;
@@ -15,7 +16,8 @@ const unix = 3;
 
 /**
  * Unpacks an archive. Throws ToolsetError for one that is no ZIP file, has too much, or has a
- * link, an encrypted file, or a path that leads out of it; the signal's reason.
+ * link, an encrypted file, or a path that leads out of it; CopyError, the system's error for the
+ * archive, the signal's reason.
  */
 export async function unpackArchive(
   path: string,
@@ -36,7 +38,8 @@ export async function unpackArchive(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ToolsetError || isOfSystem(error)) throw error;
+    if (error instanceof ToolsetError || error instanceof CopyError || isOfSystem(error))
+      throw error;
     // yauzl and zlib say what is wrong with the archive.
     throw new ToolsetError(`is no usable ZIP file: ${(error as Error).message}`, { cause: error });
   }
@@ -47,6 +50,7 @@ async function readArchive(path: string): Promise<Buffer> {
   await using file = await open(path, readUntrusted);
   const stats = await file.stat();
   if (!stats.isFile()) throw new ToolsetError("is no file");
+  requireOwnFile(stats, (await stat(dirname(path))).uid, "is");
   const tooLarge = `is larger than ${toolsetLimits.archiveBytes / MiB} MiB`;
   if (stats.size > toolsetLimits.archiveBytes) throw new ToolsetError(tooLarge);
   const bytes = Buffer.alloc(stats.size);

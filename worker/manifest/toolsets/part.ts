@@ -1,12 +1,12 @@
 /**
  * The manifest of one toolset, as a part of the worker's.
  */
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { formatProblem } from "../../support/file-problems.ts";
 import { type Manifest, ManifestError, type ToolEntry } from "../manifest.ts";
 import { type ParseOptions, parseManifest } from "../parse.ts";
-import { readFileState } from "../watch.ts";
-import { ToolsetError } from "./budget.ts";
+import { ToolsetError, toolsetLimits } from "./budget.ts";
 
 /** The file of a toolset that lists its tools. */
 export const toolsetManifest = "manifest.yaml";
@@ -38,7 +38,8 @@ export function isToolsetName(name: string): boolean {
 }
 
 /**
- * Reads the manifest of a toolset from the worker's copy. Throws ToolsetError, with all problems.
+ * Reads the manifest of a toolset from the worker's copy. Throws ToolsetError, with all problems;
+ * the system's error.
  */
 export async function readPart(
   {
@@ -49,11 +50,10 @@ export async function readPart(
   options: PartOptions,
 ): Promise<ToolsetPart> {
   const path = `${name}/${toolsetManifest}`;
-  const state = await readFileState(join(directory, toolsetManifest));
-  if (!state.readable) throw new ToolsetError(`has a ${toolsetManifest} that ${state.reason}`);
+  const bytes = await readManifest(join(directory, toolsetManifest));
   try {
     const prefix = name + separator;
-    const { manifest, warnings } = parseManifest(state.bytes, { ...options, path, prefix });
+    const { manifest, warnings } = parseManifest(bytes, { ...options, path, prefix });
     const own = (entry: ToolEntry): ToolEntry => ({ ...entry, toolset: { name, revision } });
     const tools = new Map(Array.from(manifest.tools, ([tool, entry]) => [tool, own(entry)]));
     return {
@@ -68,4 +68,18 @@ export async function readPart(
       cause: error,
     });
   }
+}
+
+/** The copy has plain files and directories only, and does not change. */
+async function readManifest(path: string): Promise<Uint8Array> {
+  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") throw new ToolsetError(`has no ${toolsetManifest}`);
+    throw error;
+  });
+  if (!stats.isFile()) throw new ToolsetError(`has a ${toolsetManifest} that is no file`);
+  if (stats.size > toolsetLimits.manifestBytes)
+    throw new ToolsetError(
+      `has a ${toolsetManifest} that is larger than ${toolsetLimits.manifestBytes} bytes`,
+    );
+  return readFile(path);
 }

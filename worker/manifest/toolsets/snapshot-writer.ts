@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { createNew } from "../../support/files/below.ts";
 import { writeFully } from "../../support/files/write-content.ts";
-import { ToolsetBudget, ToolsetError } from "./budget.ts";
+import { CopyError, ToolsetBudget, ToolsetError } from "./budget.ts";
 
 const directoryMode = 0o755;
 const fileMode = { plain: 0o644, executable: 0o755 } as const;
@@ -33,7 +33,7 @@ export class SnapshotWriter {
   /**
    * Makes a directory and those above it.
    *
-   * @param path relative, without `.` and `..`. Throws ToolsetError.
+   * @param path relative, without `.` and `..`. Throws ToolsetError, CopyError.
    */
   async directory(path: string): Promise<void> {
     if (this.#made.has(path)) return;
@@ -41,28 +41,29 @@ export class SnapshotWriter {
     this.#budget.entry(path);
     this.#made.add(path);
     this.#hash.update(`${path}/\n`);
-    await mkdir(join(this.#root, path)).catch(twice(path));
+    await CopyError.of(mkdir(join(this.#root, path)).catch(twice(path)));
     // The mode of mkdir and open is subject to the umask.
-    await chmod(join(this.#root, path), directoryMode);
+    await CopyError.of(chmod(join(this.#root, path), directoryMode));
   }
 
-  /** Writes a new file, and consumes the body. Throws ToolsetError; the body's error. */
+  /** Writes a new file, and consumes the body. Throws ToolsetError, CopyError; the body's error. */
   async file(path: string, isExecutable: boolean, body: Readable): Promise<void> {
     // It may fail before it is read; then the reading rejects.
     body.on("error", () => undefined);
     await this.directory(dirname(path));
     this.#budget.entry(path);
     const digest = createHash("sha256");
-    await using file = await open(join(this.#root, path), createNew, 0o600).catch(twice(path));
+    const opened = open(join(this.#root, path), createNew, 0o600).catch(twice(path));
+    await using file = await CopyError.of(opened);
     let position = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
       this.#budget.add(chunk.length);
       digest.update(chunk);
-      await writeFully(file, chunk, position);
+      await CopyError.of(writeFully(file, chunk, position));
       position += chunk.length;
     }
     const mode = isExecutable ? "executable" : "plain";
-    await file.chmod(fileMode[mode]);
+    await CopyError.of(file.chmod(fileMode[mode]));
     this.#hash.update(`${path}\0${mode}\0${digest.digest("hex")}\n`);
   }
 }

@@ -11,15 +11,24 @@ import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import { pollMs, settleMs } from "../watch.ts";
-import { ToolsetError } from "./budget.ts";
+import { CopyError, ToolsetError } from "./budget.ts";
 import { type PartOptions, type ToolsetPart, isToolsetName, readPart } from "./part.ts";
-import { type ToolsetLease, type ToolsetSource, Snapshots } from "./snapshots.ts";
+import {
+  type Snapshot,
+  type ToolsetLease,
+  type ToolsetRevision,
+  type ToolsetSource,
+  Snapshots,
+} from "./snapshots.ts";
 import { treeState } from "./tree.ts";
 
 /** Largest number of toolsets. */
 export const maxToolsets = 100;
 /** Least pause after a poll, in lengths of that poll: it takes 5 % of a core. */
 const pausePerPoll = 19;
+
+/** The state of a toolset that could not be copied: the next poll tries again. */
+const unknownState = Symbol("unknown");
 
 /** What toolsets are opened with. */
 export interface ToolsetsOptions extends PartOptions {
@@ -48,7 +57,7 @@ interface Found {
 /** A toolset that was found before. */
 interface Known {
   /** The state that is in force, or was refused. */
-  readonly state: string | undefined;
+  readonly state: string | undefined | typeof unknownState;
   /** A state that has to be found once more. */
   candidate: { readonly state: string | undefined } | undefined;
   readonly part: ToolsetPart | undefined;
@@ -94,9 +103,17 @@ export class Toolsets {
     return [...(this.#problem === undefined ? [] : [this.#problem]), ...of.flat()];
   }
 
-  /** The present code of a toolset; undefined where there is none. The caller owns the lease. */
-  lease(name: string): ToolsetLease | undefined {
-    return this.#snapshots.lease(name);
+  /** The code of a state; undefined where there is none any more. The caller owns the lease. */
+  lease(of: ToolsetRevision): ToolsetLease | undefined {
+    return this.#snapshots.lease(of);
+  }
+
+  /**
+   * Removes former states, but these and those that a lease holds. To be called with the states
+   * that are served: until then calls may begin with a state that is no longer in `parts`.
+   */
+  async retain(served: Iterable<ToolsetRevision>): Promise<void> {
+    await this.#snapshots.retain([...this.parts, ...served]);
   }
 
   /**
@@ -126,6 +143,8 @@ export class Toolsets {
           known.candidate = undefined;
         } else if (known?.candidate !== undefined && known.candidate.state === each.state) {
           hasChanged = (await this.#load(name, each, signal)) || hasChanged;
+          // Copies that fail count as a part of the poll: they may be large.
+          if (this.#known.get(name)?.state === unknownState) tookMs = clock.monotonicMs() - beganMs;
         } else {
           isSettled = false;
           const { state, part, problem } = known ?? {};
@@ -201,17 +220,18 @@ export class Toolsets {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { log } = this.#options;
-    const before = this.#known.get(name)?.part;
+    const { part: before, problem: problemBefore } = this.#known.get(name) ?? {};
     if (state === undefined) {
       this.#known.delete(name);
-      await this.#snapshots.replace(name, undefined);
       if (before !== undefined) logEvent(log, "toolset.removed", { toolset: name });
       return before !== undefined;
     }
     try {
       if (problem !== undefined || source === undefined) throw new ToolsetError(problem);
-      const part = await this.#read(name, source, state, signal);
+      const { part, snapshot } = await this.#read(name, source, state, signal);
       this.#known.set(name, { state, candidate: undefined, part, problem: undefined });
+      // At the same moment, so that no `retain` comes between.
+      await this.#snapshots.keep(name, snapshot);
       if (part.revision === before?.revision) return false;
       const { revision, manifest } = part;
       logEvent(log, "toolset.loaded", { toolset: name, revision, tools: manifest.tools.size });
@@ -219,8 +239,15 @@ export class Toolsets {
     } catch (error) {
       signal.throwIfAborted();
       const reason = problemOf(error);
-      this.#known.set(name, { state, candidate: undefined, part: before, problem: reason });
-      logEvent(log, "toolset.unusable", { toolset: name, reason, isKept: before !== undefined });
+      const isFinal = problem !== undefined || error instanceof ToolsetError;
+      this.#known.set(name, {
+        state: isFinal ? state : unknownState,
+        candidate: isFinal ? undefined : { state },
+        part: before,
+        problem: reason,
+      });
+      if (isFinal || reason !== problemBefore)
+        logEvent(log, "toolset.unusable", { toolset: name, reason, isKept: before !== undefined });
       return false;
     }
   }
@@ -230,16 +257,12 @@ export class Toolsets {
     source: ToolsetSource,
     state: string,
     signal: AbortSignal,
-  ): Promise<ToolsetPart> {
+  ): Promise<{ readonly part: ToolsetPart; readonly snapshot: Snapshot }> {
     const snapshot = await this.#snapshots.make(source, signal);
     try {
       if ((await stateOf(source)).state !== state)
         throw new ToolsetError("changed while it was copied");
-      const part = await readPart({ name, ...snapshot }, this.#options);
-      if (this.#snapshots.revisionOf(name) === snapshot.revision)
-        await this.#snapshots.drop(snapshot);
-      else await this.#snapshots.replace(name, snapshot);
-      return part;
+      return { part: await readPart({ name, ...snapshot }, this.#options), snapshot };
     } catch (error) {
       await this.#snapshots.drop(snapshot);
       throw error;
@@ -265,7 +288,7 @@ async function stateOf({
 
 /** In words without paths of the host. */
 function problemOf(error: unknown): string {
-  if (error instanceof ToolsetError) return error.message;
+  if (error instanceof ToolsetError || error instanceof CopyError) return error.message;
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT") return "does not exist";
   if (code === undefined) throw error;

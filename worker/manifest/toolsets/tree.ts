@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { below, openDirectory, readUntrusted } from "../../support/files/below.ts";
-import { ToolsetBudget, ToolsetError } from "./budget.ts";
+import { requireOwnFile, ToolsetBudget, ToolsetError } from "./budget.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 
 /** An entry of a toolset. */
@@ -65,9 +65,7 @@ async function copyFile(
   await using file = await open(below(directory, name), readUntrusted);
   const stats = await file.stat();
   if (!stats.isFile()) throw new ToolsetError(`has ${path}, which is no file`);
-  // A second name for a file of somebody else, which the worker may read and its author may not.
-  if (stats.nlink > 1 && stats.uid !== owner)
-    throw new ToolsetError(`has ${path}, which is a hard link to the file of another user`);
+  requireOwnFile(stats, owner, `has ${path}, which is`);
   const body = file.createReadStream({ autoClose: false, signal });
   await writer.file(path, (stats.mode & 0o111) !== 0, body);
 }

@@ -2,7 +2,17 @@
  * Parses YAML to a plain value with the positions of its parts.
  */
 import { isUtf8 } from "node:buffer";
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  parseDocument,
+  visit,
+} from "yaml";
 import type { Document, Pair, YAMLMap } from "yaml";
 
 /** A position in the text, both 1-based. */
@@ -45,11 +55,16 @@ export type Reading =
 /** Bound for the uses of an anchor, with nested ones: a small file could unfold to gigabytes. */
 const maxAliasCount = 1000;
 
+/** Bound for flow collections within each other: the parser's time grows with their square. */
+const maxFlowDepth = 64;
+
+const tooDeeply = "nested too deeply";
+
 /** Messages that replace the parser's, which name its programming interface or say too little. */
 const messages: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "expected one YAML document, found the start of another",
   NON_STRING_KEY: "expected a plain text key",
-  RESOURCE_EXHAUSTION: "nested too deeply",
+  RESOURCE_EXHAUSTION: tooDeeply,
 };
 
 /**
@@ -68,20 +83,24 @@ export function readDocument(bytes: Uint8Array): Reading {
 }
 
 function readText(text: string): Reading {
+  const tooDeep = flowTooDeep(text);
+  if (tooDeep !== undefined) return unreadable([tooDeep]);
   const lines = new LineCounter();
   const position = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const document = parseDocument(text, {
-    version: "1.2",
-    merge: true,
-    stringKeys: true,
-    // The parser compares each pair of keys, minutes for a large file; `indexKeys` looks them up.
-    uniqueKeys: false,
-    prettyErrors: false,
-    lineCounter: lines,
-  });
+  const document = withoutStacks(() =>
+    parseDocument(text, {
+      version: "1.2",
+      merge: true,
+      stringKeys: true,
+      // The parser compares each pair of keys, minutes for a large file; `indexKeys` looks them up.
+      uniqueKeys: false,
+      prettyErrors: false,
+      lineCounter: lines,
+    }),
+  );
   const errors = document.errors.map(({ code, message, pos }) => ({
     ...position(pos[0]),
     message: messages[code] ?? withHint(message),
@@ -95,6 +114,37 @@ function readText(text: string): Reading {
   const positionOf: SourceDocument["positionOf"] = (path, part = "value") =>
     position(offsetOf(document, index, path, part));
   return { ok: true, document: { value, warnings, positionOf } };
+}
+
+/** A linear look at the tokens, for a text with so many brackets that they may be too deep. */
+function flowTooDeep(text: string): Finding | undefined {
+  if ((text.match(/[[{]/g)?.length ?? 0) <= maxFlowDepth) return undefined;
+  let depth = 0;
+  let offset = 0;
+  for (const token of new Lexer().lex(text)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth = Math.max(0, depth - 1);
+    if (depth > maxFlowDepth) {
+      const before = text.slice(0, offset);
+      const line = before.split("\n").length;
+      const column = offset - before.lastIndexOf("\n");
+      return { line, column, message: tooDeeply };
+    }
+    // The lexer's own marks of a document, of a scalar and of an end.
+    if (!/^[\x02\x18\x1f]$/.test(token)) offset += token.length;
+  }
+  return undefined;
+}
+
+/** The parser makes an error of each problem: ten thousands of stacks would take a second. */
+function withoutStacks<T>(parse: () => T): T {
+  const { stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = 0;
+    return parse();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 function unreadable(findings: readonly Finding[]): Reading {

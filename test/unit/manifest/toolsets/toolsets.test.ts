@@ -4,6 +4,7 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import {
   chmod,
+  chown,
   link,
   lstat,
   mkdir,
@@ -19,7 +20,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { ToolsetBudget, toolsetLimits } from "../../../../worker/manifest/toolsets/budget.ts";
+import {
+  CopyError,
+  ToolsetBudget,
+  toolsetLimits,
+} from "../../../../worker/manifest/toolsets/budget.ts";
 import { isToolsetName } from "../../../../worker/manifest/toolsets/part.ts";
 import { SnapshotWriter } from "../../../../worker/manifest/toolsets/snapshot-writer.ts";
 import { Toolsets, type ToolsetsOptions } from "../../../../worker/manifest/toolsets/toolsets.ts";
@@ -56,6 +61,9 @@ async function newPlace() {
 
 const namesOf = (toolsets: Toolsets): string[] =>
   toolsets.parts.flatMap((part) => [...part.manifest.tools.keys()]);
+
+const partOf = (toolsets: Toolsets, name: string) =>
+  toolsets.parts.find((part) => part.name === name)!;
 
 /** All paths of a copy. */
 const contentOf = (directory: string): string[] =>
@@ -94,7 +102,7 @@ describe("a toolset", () => {
     ]);
     const toolsets = await Toolsets.open(options, never);
     for (const name of ["a", "b"]) {
-      using lease = toolsets.lease(name)!;
+      using lease = toolsets.lease(partOf(toolsets, name))!;
       expect(contentOf(lease.directory)).toEqual(["manifest.yaml", "pack", "pack/x.py"]);
       const modeOf = (path: string) =>
         (statSync(join(lease.directory, path)).mode & 0o7777).toString(8);
@@ -118,16 +126,17 @@ describe("a toolset", () => {
   test.each([
     ...["env: [SECRET]", "mounts: [{source: /data/x}]", "devices: [/dev/kvm]"],
     ...["requirements_file: r.txt", "lockfile: uv.lock"],
+    "runtime: node, install_scripts: false",
   ])("gets nothing of the host: %s", { tags: "promise-S32" }, async (field) => {
     const { options, put } = await newPlace();
     await put({
-      "t/manifest.yaml": `version: 1\ntools:\n  x: {module: m, function: f, ${field}}\n`,
+      "t/manifest.yaml": `version: 1\ntools:\n  x: {module: m.ts, function: f, ${field}}\n`,
     });
     const toolsets = await Toolsets.open(options, never);
     expect(toolsets.parts).toEqual([]);
     expect(toolsets.problems).toEqual([
       expect.stringMatching(
-        /^toolset "t" has a manifest .*t\/manifest\.yaml:3:\d+: tool "x": (env|mounts|devices|requirements_file|lockfile): allowed only in the worker's own manifest$/,
+        /^toolset "t" has a manifest .*t\/manifest\.yaml:3:\d+: tool "x": (env|mounts|devices|requirements_file|lockfile|install_scripts): allowed only in the worker's own manifest$/,
       ),
     ]);
   });
@@ -274,11 +283,37 @@ describe("a toolset leaves its directory in no way", { tags: "promise-S32" }, ()
       await put({ "a/manifest.yaml": manifest });
       const others = join(dirname(copies), "others");
       await writeFile(others, "secret");
-      const { chown } = await import("node:fs/promises");
       await chown(others, 60_001, 60_001);
       await link(others, join(directory, "a/x"));
     });
     expect(problem).toBe('toolset "a" has x, which is a hard link to the file of another user');
+  });
+
+  test("by a ZIP file that is a hard link to that of another user", async (context) => {
+    context.skip(process.getuid?.() !== 0, "needs root: it makes a file of another user");
+    const problem = await problemOf(async ({ directory, copies }) => {
+      const others = join(dirname(copies), "others.zip");
+      writeZip(others, [valid]);
+      await chown(others, 60_001, 60_001);
+      await link(others, join(directory, "z.zip"));
+    });
+    expect(problem).toBe('toolset "z" is a hard link to the file of another user');
+  });
+
+  test("by a copy that leaves too little to others, which says nothing against the toolset", () => {
+    const budget = new ToolsetBudget(10);
+    budget.add(10);
+    expect(() => budget.add(1)).toThrow(CopyError);
+  });
+
+  test("by a manifest that keeps the parser busy", async () => {
+    const text = (bytes: number) => `a: ${"[".repeat(bytes - 3)}`;
+    const of = (bytes: number) => problemOf(({ put }) => put({ "a/manifest.yaml": text(bytes) }));
+    const { manifestBytes } = toolsetLimits;
+    expect(await of(manifestBytes)).toMatch(/a\/manifest\.yaml:1:68: nested too deeply$/);
+    expect(await of(manifestBytes + 1)).toMatch(
+      /has a manifest\.yaml that is larger than \d+ bytes/,
+    );
   });
 });
 
@@ -291,7 +326,10 @@ describe("toolsets that change", () => {
     const end = new AbortController();
     const changes: string[][] = [];
     const following = toolsets
-      .follow(async () => void changes.push(namesOf(toolsets)), end.signal)
+      .follow(async () => {
+        await toolsets.retain([]);
+        changes.push(namesOf(toolsets));
+      }, end.signal)
       .catch((error: unknown) => {
         if (!end.signal.aborted) throw error;
       });
@@ -329,7 +367,7 @@ describe("toolsets that change", () => {
     await until(() => expect(toolsets.problems).toHaveLength(2));
     expect(namesOf(toolsets)).toEqual(["a__one"]);
     {
-      using lease = toolsets.lease("a")!;
+      using lease = toolsets.lease(partOf(toolsets, "a"))!;
       expect(await readFile(join(lease.directory, "manifest.yaml"), "utf8")).toBe(textOf("one"));
     }
     expect(lines.at(-1)).toMatchObject({ event: "toolset.unusable", toolset: "a", isKept: true });
@@ -346,18 +384,33 @@ describe("toolsets that change", () => {
     const { put, toolsets, changes, until, copies } = await followed(({ put: add }) =>
       add({ "a/manifest.yaml": manifest, "a/tools.py": "old" }),
     );
-    const lease = toolsets.lease("a")!;
+    const lease = toolsets.lease(partOf(toolsets, "a"))!;
     await put({ "a/tools.py": "new" });
     await until(() => expect(changes).toHaveLength(1));
     expect(await readFile(join(lease.directory, "tools.py"), "utf8")).toBe("old");
     expect(await readdir(copies)).toHaveLength(2);
     {
-      using present = toolsets.lease("a")!;
+      using present = toolsets.lease(partOf(toolsets, "a"))!;
       expect(await readFile(join(present.directory, "tools.py"), "utf8")).toBe("new");
     }
     lease[Symbol.dispose]();
     await until(() => expect(readdirSync(copies)).toHaveLength(1));
     expect(() => lstatSync(lease.directory)).toThrow("ENOENT");
+  });
+
+  test("are copied by a later poll when the worker could not copy them", async () => {
+    const { copies, toolsets, changes, until, lines } = await followed(async (place) => {
+      await place.put({ "a/manifest.yaml": textOf("one") });
+      await writeFile(place.copies, "in the way");
+    });
+    const reason = "could not be copied by the worker (EEXIST)";
+    expect(toolsets.problems).toEqual([`toolset "a" ${reason}`]);
+    await rm(copies);
+    await until(() => expect(changes).toEqual([["a__one"]]));
+    expect(toolsets.problems).toEqual([]);
+    expect(lines.filter((line) => "reason" in line)).toEqual([
+      expect.objectContaining({ event: "toolset.unusable", reason, isKept: false }),
+    ]);
   });
 
   test("stay while their directory cannot be read, and have other reasons for nothing", async () => {

@@ -23,6 +23,8 @@ _RENAMED = {
     "min_properties": "minProperties",
     "definitions": "$defs",
 }
+# Titles repeat the names of members, and a model's set may be given with doubles.
+_DROPPED_OF_CLASSES = frozenset(("title", "uniqueItems"))
 _OF_SCHEMAS = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
 _LISTS_OF_SCHEMAS = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
 _SCHEMAS = frozenset(
@@ -31,11 +33,8 @@ _SCHEMAS = frozenset(
 
 
 def adopted(schema: dict, kind: type, schemas: object) -> dict:
-    """The schema of a class, whose own definitions join those of `schemas`.
-
-    Titles go: they repeat the names of members.
-    """
-    plain = plain_schema(schema, has_titles=False)
+    """The schema of a class, whose own definitions join those of `schemas`."""
+    plain = plain_schema(schema, dropped=_DROPPED_OF_CLASSES)
     definitions = plain.pop("$defs", {})
     # A class that refers to itself is one of its own definitions.
     own = plain["$ref"].rpartition("/")[2] if list(plain) == ["$ref"] else None
@@ -51,25 +50,25 @@ def adopted(schema: dict, kind: type, schemas: object) -> dict:
     return _referring(plain, names)
 
 
-def plain_schema(schema: object, has_titles: bool = True, depth: int = _MAX_DEPTH) -> dict:
-    """A schema in the words of JSON Schema. Keywords that are no JSON are left out."""
+def plain_schema(schema: object, dropped: "frozenset[str]" = frozenset(), depth: int = _MAX_DEPTH) -> dict:
+    """A schema in the words of JSON Schema. Keywords that are no JSON or `dropped` are left out."""
     if schema is True or not isinstance(schema, dict) or depth == 0:
         return {}
     plain: dict = {}
     for key, value in schema.items():
         key = _RENAMED.get(key, key)
-        if not isinstance(key, str) or key == "nullable" or (key == "title" and not has_titles):
+        if not isinstance(key, str) or key == "nullable" or key in dropped:
             continue
         try:
-            plain[key] = _keyword(key, value, has_titles, depth)
+            plain[key] = _keyword(key, value, dropped, depth)
         except NotJson:
             continue
     return or_null(plain) if schema.get("nullable") is True else plain
 
 
-def _keyword(key: str, value: object, has_titles: bool, depth: int) -> object:
+def _keyword(key: str, value: object, dropped: "frozenset[str]", depth: int) -> object:
     def nested(schema: object) -> object:
-        return schema if isinstance(schema, bool) else plain_schema(schema, has_titles, depth - 1)
+        return schema if isinstance(schema, bool) else plain_schema(schema, dropped, depth - 1)
 
     if key in _OF_SCHEMAS and isinstance(value, dict):
         return {str(name): nested(each) for name, each in value.items()}

@@ -24,6 +24,7 @@ from .schemas import Schemas
 _MAX_DESCRIPTION = 4_000
 # Of pydantic, in place of a default.
 _FIELD = "FieldInfo"
+_TEXT = "str"
 _FILENAME = "Filename of an artifact"
 _FILENAMES = "Filenames of artifacts"
 
@@ -55,9 +56,12 @@ def _description_of_function(tool: object, call: Call) -> dict:
     signature = signature_of(tool)
     if signature is None:
         return {"description": docstring.description}
-    hidden = hidden_parameters(tool, signature, sys.modules[call.module])
+    hidden, is_guess = hidden_parameters(tool, signature, sys.modules[call.module])
     artifacts = {
-        each.name: kind_of(each) for each in artifact_parameters(signature) if each.name not in hidden
+        each.name: kind_of(each)
+        for each in artifact_parameters(signature)
+        # A text for `Artifact | str` need be no filename.
+        if each.name not in hidden and _TEXT not in each.words
     }
     given = [each for each in signature.parameters if each.name not in hidden]
     schemas = Schemas()
@@ -70,6 +74,8 @@ def _description_of_function(tool: object, call: Call) -> dict:
     for name, schema in more.pop("properties", {}).items():
         properties.setdefault(name, schema)
     required += [name for name in more.pop("required", ()) if name not in required]
+    if is_guess:  # No property, so that agents do not fill it, and calls may.
+        more["additionalProperties"] = True
     parameters = {"type": "object", "properties": properties, "required": required, **more}
     if not required:
         del parameters["required"]
