@@ -121,6 +121,8 @@ export async function openFoundation(
         (await runners.refuse(tool, whileAsking)) ??
         environments.refuse(tool, whileAsking),
       admitChanged: () => environments.changed,
+      onServed: (served, newest) =>
+        environments.retain(served.tools.values(), newest.tools.values()),
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -292,11 +294,14 @@ function openToolRunners(
   { backend, preparedPython, toolsets }: LanguageParts,
   installationOf: InstallationOf,
 ): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox, packages } = config;
   const { scratchDir } = backend;
   const { environment: workerEnvironment } = host;
   const leaseToolset = toolsets && ((name: string) => toolsets.lease(name));
-  const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
+  const common = {
+    ...{ backend, scratchDir, workerEnvironment, leaseToolset },
+    ...{ installationOf, installsPackages: packages.policy === "install" },
+  };
   const languages = {
     python: {
       toolsDir: toolsPythonDir,

@@ -9,31 +9,23 @@ import { type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
 import { insidePaths } from "./inside-paths.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import { SharedInstallations } from "./installations.ts";
+import { SharedInstallations, installationFor } from "./installations.ts";
 import { Interpreters, refuseInterpreter } from "./interpreters.ts";
 import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python/host.ts";
 import { PythonInterpreter } from "./python/interpreter.ts";
-import type {
-  CodeSource,
-  InstallationOf,
-  Interpreter,
-  PreparedTool,
-  ToolRunner,
-} from "./runner.ts";
+import type { CodeSource, Interpreter, PackageSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { type CodePlaces, codeSources, leaseCode } from "./tool-code.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { byUv, findByUv } from "./python/uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 /** Options of the Python runner. */
-export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces {
+export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces, PackageSource {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
   /** Others that tools may name, by name (`SANDBOX_PYTHONS`): programs, or {@link byUv}. */
   readonly named?: ReadonlyMap<string, string>;
-  /** Packages of tools; without it no tool has any of its own. */
-  readonly installationOf?: InstallationOf;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was started before. */
@@ -99,7 +91,7 @@ class PythonRunner implements ToolRunner {
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     const { backend, workerEnvironment } = this.#options;
     await using held = new AsyncDisposableStack();
-    const installation = this.#options.installationOf?.(tool);
+    const installation = installationFor(tool, this.#options);
     const interpreter = await this.#interpreters.of(tool);
     const { executable, mounts } =
       installation === undefined ? interpreter.plain : await interpreter.isolated();
