@@ -51,8 +51,7 @@ export async function installPython<Result>(
   const options = [
     ...(program.name === "uv" ? uvOptions(interpreter.executable) : pipOptions),
     ...["--target", target],
-    // uv has an option for this, and reads no variable.
-    ...(program.name === "uv" && isOn(access.environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
+    ...sourceOptions(program.name, access.environment),
     ...(isLocked || plan.kind === "hashed" ? ["--require-hashes"] : []),
     ...(access.wheels === undefined ? [] : ["--find-links", access.wheels]),
     ...["-r", join(buildPaths.input, requirementsFile)],
@@ -61,7 +60,8 @@ export async function installPython<Result>(
     title: program.name,
     argv: [...program.argv, ...(program.name === "uv" ? ["pip"] : []), "install", ...options],
     environment: new Map([
-      ...access.environment,
+      // As an option it says the same to both installers.
+      ...[...access.environment].filter(([name]) => name !== "UV_NO_BUILD"),
       ["PATH", `${dirname(interpreter.executable)}:/usr/local/bin:/usr/bin:/bin`],
       ["PIP_CONFIG_FILE", "/dev/null"],
       ...(access.files.has("netrc") ? ([["NETRC", join(buildPaths.input, "netrc")]] as const) : []),
@@ -83,6 +83,27 @@ function uvOptions(python: string): readonly string[] {
   return [
     ...["--no-config", "--no-cache", "--no-progress", "--color", "never", "--no-python-downloads"],
     ...["--python", python, "--link-mode", "copy", "--compile-bytecode"],
+  ];
+}
+
+/** What the operator says of archives in variables that the installer does not read itself. */
+export function sourceOptions(
+  installer: string,
+  environment: ReadonlyMap<string, string>,
+): readonly string[] {
+  const wheelsOnly = isOn(environment.get("UV_NO_BUILD")) ? ["--only-binary", ":all:"] : [];
+  if (installer !== "uv") return wheelsOnly;
+  const each = (option: string, name: string): readonly string[] =>
+    (environment.get(name) ?? "")
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .flatMap((value) => [option, value]);
+  return [
+    ...(isOn(environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
+    ...wheelsOnly,
+    ...each("--only-binary", "PIP_ONLY_BINARY"),
+    ...each("--no-binary", "PIP_NO_BINARY"),
+    ...each("--find-links", "PIP_FIND_LINKS"),
   ];
 }
 
