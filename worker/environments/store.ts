@@ -60,10 +60,11 @@ export class EnvironmentStore implements AsyncDisposable {
     const own = join(directory, "workers", newId());
     try {
       await prepareWorkBase(directory, uid);
-      if (((await stat(directory)).mode & othersChange) !== 0)
-        throw new Error(`${directory} can be changed by others; environments are code`);
-      for (const name of ["building", "workers", "locks"])
+      await requireOwn(directory);
+      for (const name of ["building", "workers", "locks"]) {
         await mkdir(join(directory, name), { recursive: true, mode: passable });
+        await requireOwn(join(directory, name));
+      }
       await chmod(join(directory, "building"), passable);
       await mkdir(own, { mode: 0o700 });
       return new EnvironmentStore(options, own, await openLivenessSocket(own));
@@ -187,6 +188,13 @@ export class EnvironmentStore implements AsyncDisposable {
       },
     );
   }
+}
+
+/** Environments are code: nobody else may change them. */
+async function requireOwn(directory: string): Promise<void> {
+  const { mode, uid } = await stat(directory);
+  if ((mode & othersChange) !== 0) throw new Error(`${directory} can be changed by others`);
+  if (uid !== process.getuid?.()) throw new Error(`${directory} belongs to another user`);
 }
 
 async function keysIn(directory: string): Promise<readonly string[]> {

@@ -99,6 +99,10 @@ describe("uv", () => {
         reason: expect.stringContaining('package "six" is not in PACKAGE_ALLOW'),
         publicReason: "one of its packages is not allowed by the worker",
       });
+      const there = openEnvironments({ ...options, settings: { uvBin, allowed: ["six"] } });
+      expect(await there.environments.refuse(tool, never)).toMatchObject({
+        reason: expect.stringContaining('package "python-dateutil" is not in PACKAGE_ALLOW'),
+      });
       await writeFiles(project, { "uv.lock": "nothing" });
       expect(await other.environments.refuse(tool, never)).toMatchObject({
         reason: expect.stringContaining("uv export ended with"),

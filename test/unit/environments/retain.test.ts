@@ -46,7 +46,7 @@ async function put(tool: ToolEntry): Promise<void> {
   const directory = join(base, "environments", key);
   await mkdir(directory, { recursive: true });
   await writeFacts(directory, {
-    ...{ runtime: "python", title: "a", installer: "pip", interpreter: "python" },
+    ...{ runtime: "python", title: "a", names: [], installer: "pip", interpreter: "python" },
     ...{ sizeBytes: 1, madeAt: "2026-01-01T00:00:00Z", tookMs: 1 },
   });
 }

@@ -12,7 +12,7 @@ import {
 } from "../../manifest/requirements/python-file.ts";
 import { EnvironmentError, type EnvironmentPlan } from "../environments.ts";
 import { type InstallerOptions, findUv, pythonInstaller } from "./installers.ts";
-import { type BuildHost, type BuildStep, buildPaths, runStep } from "./run.ts";
+import { type BuildHost, type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
 import type { RegistrySettings } from "../registry/settings.ts";
 
 /** Folder of an environment. */
@@ -37,14 +37,14 @@ export interface BuilderParts {
 export async function installPython<Result>(
   parts: BuilderParts,
   plan: EnvironmentPlan,
-  take: (output: FileHandle, installer: string) => Promise<Result>,
+  take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   const { interpreter } = plan;
   const isLocked = plan.kind === "uv-lock";
-  const requirements = isLocked
+  const { names, requirements } = isLocked
     ? await exportLock(parts, plan, signal)
-    : (plan.files.get(requirementsFile) ?? "");
+    : { names: plan.names, requirements: plan.files.get(requirementsFile) ?? "" };
   const program = await pythonInstaller(interpreter, parts.installers);
   const access = await parts.registry.accessOf(program.name);
   const target = join(buildPaths.output, pythonFolder);
@@ -71,7 +71,12 @@ export async function installPython<Result>(
     files: new Map([[requirementsFile, requirements], ...access.files]),
     redaction: access.redaction,
   };
-  return runStep(parts.host, step, (output) => take(output, program.name), signal);
+  return runStep(
+    parts.host,
+    step,
+    (output, over) => take(output, { installer: program.name, names, signal: over }),
+    signal,
+  );
 }
 
 const pipOptions = [
@@ -116,7 +121,7 @@ async function exportLock(
   parts: BuilderParts,
   plan: EnvironmentPlan,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ readonly names: readonly string[]; readonly requirements: string }> {
   const uv = await findUv(parts.installers);
   if (uv === undefined)
     throw new EnvironmentError("a uv.lock needs uv; install it, or set PACKAGE_UV_BIN", {
@@ -143,8 +148,9 @@ async function exportLock(
   const text = await runStep(offline, step, readExport, signal);
   try {
     const requirements = parseRequirementsFile(text);
-    parts.requireAllowed(requirements.map(({ name }) => name));
-    return formatRequirements(requirements);
+    const names = requirements.map(({ name }) => name);
+    parts.requireAllowed(names);
+    return { names, requirements: formatRequirements(requirements) };
   } catch (error) {
     if (!(error instanceof RequirementsError)) throw error;
     throw new EnvironmentError(`${plan.title}, exported by uv: ${error.message}`, { cause: error });
