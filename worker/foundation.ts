@@ -234,7 +234,7 @@ function backendOptions(config: Config, host: Host) {
  * The toolsets of `TOOLSETS_DIR`; undefined without one. Their tools cannot choose a profile that
  * isolates nothing.
  */
-async function openToolsets(
+export async function openToolsets(
   { toolsetsDir, broker, queues }: Config,
   { log, clock }: Host,
   { profiles, scratchDir }: { readonly profiles: Profiles; readonly scratchDir: string },
@@ -311,6 +311,7 @@ function openToolRunners(
           ...common,
           pythonBin: sandbox.pythonBin,
           named: sandbox.pythons,
+          uvBin: packages.uvBin,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
           prepared: preparedPython,

@@ -102,6 +102,22 @@ export class EnvironmentStore implements AsyncDisposable {
     return found.filter((one) => one !== undefined).sort((a, b) => a.usedAtMs - b.usedAtMs);
   }
 
+  /**
+   * Removes what dead builders left, and environments that are not whole and that no live worker
+   * uses. Waits for builds under way.
+   */
+  async removeDamaged(signal: AbortSignal): Promise<void> {
+    const { directory } = this.#options;
+    const left = await readdir(join(directory, "building"));
+    for (const key of new Set(left.map((name) => name.split(".")[0] ?? ""))) {
+      if (!isEnvironmentKey(key)) continue;
+      await using _lock = await this.lock(key, signal);
+      await this.#removeLeftovers(key);
+    }
+    for (const key of (await readdir(directory)).filter(isEnvironmentKey))
+      if ((await this.find(key)) === undefined) await this.remove(key, signal);
+  }
+
   /** The keys that this worker has marked. */
   ownKeys(): Promise<readonly string[]> {
     return keysIn(this.#own);
@@ -127,10 +143,9 @@ export class EnvironmentStore implements AsyncDisposable {
 
   /** A new directory to build in, without what dead builders left. The caller holds the lock. */
   async startBuild(key: string): Promise<string> {
-    const building = join(this.#options.directory, "building");
-    for (const name of await readdir(building))
-      if (name.startsWith(`${key}.`)) await this.#remover.remove(join(building, name));
-    const path = join(building, `${key}.${this.#options.newId()}`);
+    const { directory, newId } = this.#options;
+    await this.#removeLeftovers(key);
+    const path = join(directory, "building", `${key}.${newId()}`);
     await mkdir(path, { mode: 0o755 });
     await chmod(path, 0o755);
     return path;
@@ -170,6 +185,13 @@ export class EnvironmentStore implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#liveness[Symbol.asyncDispose]();
     await this.#remover.remove(this.#own);
+  }
+
+  /** The caller holds the lock. */
+  async #removeLeftovers(key: string): Promise<void> {
+    const building = join(this.#options.directory, "building");
+    for (const name of await readdir(building))
+      if (name.startsWith(`${key}.`)) await this.#remover.remove(join(building, name));
   }
 
   async #moveAway(key: string): Promise<void> {

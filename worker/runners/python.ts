@@ -1,7 +1,7 @@
 /**
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
@@ -26,6 +26,8 @@ export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces, Pack
   readonly backend: Pick<SandboxBackend, "share">;
   /** Others that tools may name, by name (`SANDBOX_PYTHONS`): programs, or {@link byUv}. */
   readonly named?: ReadonlyMap<string, string>;
+  /** Program of uv (`PACKAGE_UV_BIN`); it is looked for in the search path otherwise. */
+  readonly uvBin?: string | undefined;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was started before. */
@@ -53,11 +55,17 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   const { prepared: _, ...others } = options;
   let count = 0;
   const open = async (program: string, name: string): Promise<PythonInterpreter> => {
-    const pythonBin = program === byUv ? await findByUv(name, options.workerEnvironment) : program;
+    const pythonBin =
+      program === byUv ? await findByUv(name, options.workerEnvironment, options.uvBin) : program;
     const scratchDir = join(options.scratchDir, `python-${++count}`);
     await mkdir(scratchDir);
     await chmod(scratchDir, 0o711);
-    return PythonInterpreter.open({ ...others, pythonBin, scratchDir });
+    try {
+      return await PythonInterpreter.open({ ...others, pythonBin, scratchDir });
+    } catch (error) {
+      await rm(scratchDir, { recursive: true, force: true });
+      throw error;
+    }
   };
   const usual = await PythonInterpreter.open(options);
   const { named } = options;

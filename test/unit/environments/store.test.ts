@@ -91,6 +91,18 @@ describe("unused environments", () => {
     expect(await readdir(join(directory, "building"))).toEqual([]);
   });
 
+  test("go with what dead builders left, where they are not whole", async () => {
+    const store = await openStore();
+    await put(store, a);
+    await store.startBuild(b);
+    await mkdir(join(directory, c));
+    await mkdir(join(directory, d));
+    await store.use(d);
+    await upkeep(store, 40).round(never);
+    expect(await present()).toEqual([a, d]);
+    expect(await readdir(join(directory, "building"))).toEqual([]);
+  });
+
   test("stay while a live worker uses them, whatever their age and size", async () => {
     const [store, other] = [await openStore(), await openStore()];
     await put(store, a, 10, 40);
