@@ -9,7 +9,8 @@ import type { Installation, PackageSource } from "./runner.ts";
 export const maxUnused = 64;
 
 /**
- * The installation that a tool runs with. Throws SandboxError where it has none and may not run with
+ * The installation that a tool runs with. Throws SandboxError where it has none and may not run
+ * with
  * what is installed for its interpreter.
  */
 export function installationFor(

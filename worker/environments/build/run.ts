@@ -71,7 +71,8 @@ const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "
 
 /**
  * Runs the step, and calls `take` with the open directory `output/` while nothing of the sandbox
- * runs, in the same time limit. Throws EnvironmentError with the installer's last lines; SandboxError; rejects with the
+ * runs, in the same time limit. Throws EnvironmentError with the installer's last lines;
+ * SandboxError; rejects with the
  * signal's reason.
  */
 export async function runStep<Result>(
@@ -125,7 +126,8 @@ export async function runStep<Result>(
 }
 
 /**
- * Copies files, directories and links of a directory of `output/` to a new one, owned by the worker,
+ * Copies files, directories and links of a directory of `output/` to a new one, owned by the
+ * worker,
  * readable for everybody, with no set-user-ID bit. No link is followed. Resolves with its bytes on
  * the disk. Throws EnvironmentError; rejects with the signal's reason.
  */

@@ -16,7 +16,8 @@ const timeoutMs = 30_000;
 const variables = ["PATH", "HOME", "XDG_DATA_HOME", "UV_PYTHON_INSTALL_DIR"];
 
 /**
- * The program of a version that uv has installed; `uvBin` is uv's own. Nothing is downloaded: the worker asks an
+ * The program of a version that uv has installed; `uvBin` is uv's own. Nothing is downloaded: the
+ * worker asks an
  * interpreter about itself outside of any sandbox. Throws SandboxError.
  */
 export async function findByUv(
