@@ -38,8 +38,7 @@ const pauseTimeoutMs = 500;
  * | `idle`     | nothing is open                                                            |
  * | `starting` | parts are being opened; nothing is subscribed                              |
  * | `running`  | calls are taken and answered                                               |
- * | `draining` | no new call is taken; those taken are finished, or stopped at the deadline and
- * answered or requeued |
+ * | `draining` | no new call is taken; those taken are finished, or stopped at the deadline and answered or requeued |
  * | `stopped`  | everything is released                                                     |
  */
 export type WorkerState = "idle" | "starting" | "running" | "draining" | "stopped";

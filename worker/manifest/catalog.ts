@@ -42,8 +42,7 @@ export interface CatalogOptions {
   readonly admitChanged?: () => Promise<void>;
   /**
    * Told after each change of what is served, and before `admit` is asked again: what is served,
-   * and
-   * the newest entries of all tools.
+   * and the newest entries of all tools.
    */
   readonly onServed?: (served: Manifest, newest: Manifest) => void;
   readonly log: ManifestLog;
@@ -84,26 +83,16 @@ export interface ToolCatalog extends AsyncDisposable {
  * Loads the manifest and follows its file. Rejects with ManifestError for an unusable file, and
  * with the signal's reason. Later errors are logged.
  *
- * | event                                          | level | facts                                
- *    |
- *
+ * | event                                          | level | facts                                    |
  * |------------------------------------------------|-------|------------------------------------------|
- * | `manifest loaded`                              | info  | revision, tools, added, removed,
- * changed |
- * | `manifest usable again`                        | info  | revision                             
- *    |
- * | `manifest has warnings`                        | warn  | warnings                             
- *    |
- * | `tool not served`                              | warn  | tool, reason                         
- *    |
- * | `tool left to workers of its queue`            | info  | tool, queue                          
- *    |
- * | `file events lost, manifest is polled`         | warn  | err                                  
- *    |
- * | `manifest not usable, last good one kept`      | error | err, revision                        
- *    |
- * | `manifest no longer followed`                  | error | err                                  
- *    |
+ * | `manifest loaded`                              | info  | revision, tools, added, removed, changed |
+ * | `manifest usable again`                        | info  | revision                                 |
+ * | `manifest has warnings`                        | warn  | warnings                                 |
+ * | `tool not served`                              | warn  | tool, reason                             |
+ * | `tool left to workers of its queue`            | info  | tool, queue                              |
+ * | `file events lost, manifest is polled`         | warn  | err                                      |
+ * | `manifest not usable, last good one kept`      | error | err, revision                            |
+ * | `manifest no longer followed`                  | error | err                                      |
  */
 export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog> {
   const state = await readFileState(options.path);
