@@ -124,6 +124,8 @@ export async function openFoundation(
         (await runners.refuse(tool, whileAsking)) ??
         environments.refuse(tool, whileAsking),
       admitChanged: () => environments.changed,
+      onServed: (served, newest) =>
+        environments.retain(served.tools.values(), newest.tools.values()),
       log: host.log.child({ part: "manifest" }),
       clock: host.clock,
       signal,
@@ -236,7 +238,7 @@ function backendOptions(config: Config, host: Host) {
  * The toolsets of `TOOLSETS_DIR`; undefined without one. Their tools cannot choose a profile that
  * isolates nothing.
  */
-async function openToolsets(
+export async function openToolsets(
   { toolsetsDir, broker, queues }: Config,
   { log, clock }: Host,
   { profiles, scratchDir }: { readonly profiles: Profiles; readonly scratchDir: string },
@@ -296,11 +298,14 @@ function openToolRunners(
   { backend, preparedPython, toolsets }: LanguageParts,
   installationOf: InstallationOf,
 ): Promise<Runners> {
-  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox } = config;
+  const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox, packages } = config;
   const { scratchDir } = backend;
   const { environment: workerEnvironment } = host;
   const leaseToolset = toolsets && ((of: ToolsetRevision) => toolsets.lease(of));
-  const common = { backend, scratchDir, installationOf, workerEnvironment, leaseToolset };
+  const common = {
+    ...{ backend, scratchDir, workerEnvironment, leaseToolset },
+    ...{ installationOf, installsPackages: packages.policy === "install" },
+  };
   const languages = {
     python: {
       toolsDir: toolsPythonDir,
@@ -310,6 +315,7 @@ function openToolRunners(
           ...common,
           pythonBin: sandbox.pythonBin,
           named: sandbox.pythons,
+          uvBin: packages.uvBin,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
           prepared: preparedPython,

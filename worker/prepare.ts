@@ -3,7 +3,7 @@
  * without a network.
  */
 import type { Config } from "./config/config.ts";
-import { type Host, openBackend, openLanguages, readProfiles } from "./foundation.ts";
+import { type Host, openBackend, openLanguages, openToolsets, readProfiles } from "./foundation.ts";
 import { openCatalog } from "./manifest/catalog.ts";
 
 /** Result of a preparation. */
@@ -22,25 +22,39 @@ export async function prepare(
 ): Promise<PrepareReport> {
   const profiles = await readProfiles(config);
   const { log, clock } = host;
+  await using backend = await openBackend(config, host, { profiles }, signal);
+  const { scratchDir } = backend;
+  const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
   await using catalog = await openCatalog({
     path: config.manifestPath,
     profileNames: [...profiles.keys()],
+    ...(toolsets !== undefined && { toolsets }),
     log: log.child({ part: "manifest" }),
     clock,
     signal,
   });
   const tools = [...catalog.manifest.tools.values()].filter(({ packages }) => packages);
   if (tools.length === 0) return report([], []);
-  await using backend = await openBackend(config, host, { profiles }, signal);
-  await using languages = await openLanguages(config, host, { backend, installs: "wait" });
+  const given = { backend, installs: "wait", toolsets } as const;
+  await using languages = await openLanguages(config, host, given);
   const { environments } = languages;
-  const refusals = await Promise.all(tools.map((tool) => environments.refuse(tool, signal)));
+  const reasons = await Promise.all(
+    tools.map((tool) =>
+      environments.refuse(tool, signal).then(
+        (refusal) => refusal?.reason,
+        (error: unknown) => {
+          signal.throwIfAborted();
+          return error instanceof Error ? error.message : String(error);
+        },
+      ),
+    ),
+  );
   const rows = tools.flatMap((tool) => {
     const installation = environments.installationOf(tool);
     return installation === undefined ? [] : [{ tool: tool.name, ...installation }];
   });
-  const problems = refusals.flatMap((refusal, index) =>
-    refusal === undefined ? [] : [`tool "${tools[index]?.name}": ${refusal.reason}`],
+  const problems = reasons.flatMap((reason, index) =>
+    reason === undefined ? [] : [`tool "${tools[index]?.name}": ${reason}`],
   );
   return report(rows, problems);
 }

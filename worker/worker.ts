@@ -14,7 +14,7 @@ import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, answeredTools, queuesOfTools } from "./manifest/manifest.ts";
+import { type ManifestChange, queuesOfTools } from "./manifest/manifest.ts";
 import { placementIn } from "./placement.ts";
 import { startupFacts } from "./startup-facts.ts";
 import type { Starts } from "./pool/starts.ts";
@@ -251,7 +251,6 @@ export class Worker implements AsyncDisposable {
     const discovery = this.#discover(foundation, session, described);
     this.#supervise(
       this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
-        foundation.environments.retain(answeredTools(manifest).values());
         starts.follow(manifest.tools.values());
         described.follow(manifest.tools.values());
         discovery?.removed(removed);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Clock } from "../support/clock.ts";
 import { installNode, nodeFolder } from "./build/node.ts";
 import { type BuilderParts, installPython, pythonFolder } from "./build/python.ts";
-import { copyOut } from "./build/run.ts";
+import { copyOut, type Installed } from "./build/run.ts";
 import type { EnvironmentPlan } from "./environments.ts";
 import { writeFacts } from "./facts.ts";
 import type { EnvironmentStore, StoredEnvironment } from "./store.ts";
@@ -38,15 +38,19 @@ export async function buildEnvironment(
   const startedMs = clock.monotonicMs();
   const building = await store.startBuild(key);
   try {
-    const take = async (output: FileHandle, installer: string): Promise<void> => {
+    const take = async (
+      output: FileHandle,
+      { installer, names, signal: over }: Installed,
+    ): Promise<void> => {
       const folder = runtime === "python" ? pythonFolder : nodeFolder;
       const target = join(building, folder);
       await mkdir(target);
-      const sizeBytes = await copyOut(output, folder, target);
+      const sizeBytes = await copyOut(output, folder, target, over);
       const tookMs = Math.round(clock.monotonicMs() - startedMs);
       await writeFacts(building, {
         runtime,
         title: plan.title,
+        names: [...names],
         installer,
         interpreter: plan.interpreter.executable,
         sizeBytes,

@@ -13,6 +13,8 @@ export const factsFile = "environment.json";
 const schema = z.object({
   runtime: z.enum(runtimes),
   title: z.string(),
+  /** Of the packages that the manifest and its files name. */
+  names: z.array(z.string()),
   /** Program and version that installed it. */
   installer: z.string(),
   interpreter: z.string(),

@@ -10,7 +10,7 @@ import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import type { BuilderParts } from "./build/python.ts";
 import { buildEnvironment } from "./builder.ts";
 import { EnvironmentError, type EnvironmentPlan, type Installation } from "./environments.ts";
-import type { EnvironmentStore } from "./store.ts";
+import type { EnvironmentStore, StoredEnvironment } from "./store.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** Installations that run at once. */
@@ -173,10 +173,13 @@ export class Installations implements AsyncDisposable {
     try {
       const store = await this.#openStore();
       const present = await store.use(wanted.key);
-      if (present !== undefined) return { kind: "ready", installation: present };
-      if (this.#options.installs === "never") return notInstalled;
-      wanted.look.resolve();
-      return { kind: "ready", installation: await this.#install(wanted.plan, store, signal) };
+      if (present === undefined && this.#options.installs === "never") return notInstalled;
+      if (present === undefined) wanted.look.resolve();
+      const installation = present ?? (await this.#install(wanted.plan, store, signal));
+      // It may be of a worker that allows others. Names in other plans are checked before.
+      if (wanted.plan.kind === "uv-lock")
+        this.#options.builder.requireAllowed(installation.facts.names);
+      return { kind: "ready", installation };
     } catch (error) {
       signal.throwIfAborted();
       return this.#failed(wanted.plan, error, delayMs);
@@ -187,7 +190,7 @@ export class Installations implements AsyncDisposable {
     plan: EnvironmentPlan,
     store: EnvironmentStore,
     signal: AbortSignal,
-  ): Promise<Installation> {
+  ): Promise<StoredEnvironment> {
     const { clock, log, builder: parts } = this.#options;
     const { key, runtime, title: packages } = plan;
     using _permit = await this.#permits.acquire(signal);

@@ -20,8 +20,8 @@ export interface NodeLock {
 
 /**
  * Reads a lockfile of version 2 or 3. Each `resolved` goes, so that npm asks the operator's
- * registries; `integrity` says what they have to give. Links, paths, git and other URLs are
- * refused. Throws NodeLockError.
+ * registries; `integrity` says what they have to give. Links, paths, git, other URLs, and entries
+ * without `integrity` are refused. Throws NodeLockError.
  */
 export function readNodeLock(text: string): NodeLock {
   const lock = parse(text);
@@ -84,13 +84,18 @@ function nameOf(path: string, entry: unknown): string {
   if (!isRecord(entry) || !/^node_modules\//.test(path) || /(?:^|\/)\.{0,2}(?:\/|$)/.test(path))
     throw new NodeLockError(`"${path}" is not below node_modules`);
   if (entry["link"] === true) throw new NodeLockError(`"${path}" is a link`);
-  const { name = last, resolved, version } = entry;
+  if (entry["hasShrinkwrap"] === true)
+    throw new NodeLockError(`"${path}" has packages of its own npm-shrinkwrap.json`);
+  const { name = last, resolved, version, integrity, inBundle } = entry;
   if (typeof name !== "string" || !isNodePackageName(name) || !isNodePackageName(last))
     throw new NodeLockError(`"${path}" has no name of a package`);
   if (typeof version !== "string" || !isNodeRange(version) || !/^\d/.test(version))
     throw new NodeLockError(`"${path}" has no version of a registry`);
   if (resolved !== undefined && !isUrl(resolved))
     throw new NodeLockError(`"${path}" is not from a registry`);
+  // What is bundled is in the archive of another package.
+  if (inBundle !== true && (typeof integrity !== "string" || integrity === ""))
+    throw new NodeLockError(`"${path}" has no integrity`);
   return name;
 }
 

@@ -137,10 +137,10 @@ async function readBelow(directory: string, path: string): Promise<string> {
   if (root === undefined || real === undefined) throw refused(`${path} is not there`);
   if (!real.startsWith(root + sep))
     throw refused(`${path} is a link to outside of the directory of tools`);
-  await using file = await open(
-    real,
-    constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
-  );
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+  await using file = await open(real, flags).catch((error: unknown) => {
+    throw refused(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  });
   const stats = await file.stat();
   if (!stats.isFile()) throw refused(`${path} is not a file`);
   if (stats.size > maxFileBytes) throw refused(`${path} has more than ${maxFileBytes} bytes`);

@@ -60,10 +60,11 @@ export class EnvironmentStore implements AsyncDisposable {
     const own = join(directory, "workers", newId());
     try {
       await prepareWorkBase(directory, uid);
-      if (((await stat(directory)).mode & othersChange) !== 0)
-        throw new Error(`${directory} can be changed by others; environments are code`);
-      for (const name of ["building", "workers", "locks"])
+      await requireOwn(directory);
+      for (const name of ["building", "workers", "locks"]) {
         await mkdir(join(directory, name), { recursive: true, mode: passable });
+        await requireOwn(join(directory, name));
+      }
       await chmod(join(directory, "building"), passable);
       await mkdir(own, { mode: 0o700 });
       return new EnvironmentStore(options, own, await openLivenessSocket(own));
@@ -101,6 +102,22 @@ export class EnvironmentStore implements AsyncDisposable {
     return found.filter((one) => one !== undefined).sort((a, b) => a.usedAtMs - b.usedAtMs);
   }
 
+  /**
+   * Removes what dead builders left, and environments that are not whole and that no live worker
+   * uses. Waits for builds under way.
+   */
+  async removeDamaged(signal: AbortSignal): Promise<void> {
+    const { directory } = this.#options;
+    const left = await readdir(join(directory, "building"));
+    for (const key of new Set(left.map((name) => name.split(".")[0] ?? ""))) {
+      if (!isEnvironmentKey(key)) continue;
+      await using _lock = await this.lock(key, signal);
+      await this.#removeLeftovers(key);
+    }
+    for (const key of (await readdir(directory)).filter(isEnvironmentKey))
+      if ((await this.find(key)) === undefined) await this.remove(key, signal);
+  }
+
   /** The keys that this worker has marked. */
   ownKeys(): Promise<readonly string[]> {
     return keysIn(this.#own);
@@ -126,10 +143,9 @@ export class EnvironmentStore implements AsyncDisposable {
 
   /** A new directory to build in, without what dead builders left. The caller holds the lock. */
   async startBuild(key: string): Promise<string> {
-    const building = join(this.#options.directory, "building");
-    for (const name of await readdir(building))
-      if (name.startsWith(`${key}.`)) await this.#remover.remove(join(building, name));
-    const path = join(building, `${key}.${this.#options.newId()}`);
+    const { directory, newId } = this.#options;
+    await this.#removeLeftovers(key);
+    const path = join(directory, "building", `${key}.${newId()}`);
     await mkdir(path, { mode: 0o755 });
     await chmod(path, 0o755);
     return path;
@@ -171,6 +187,13 @@ export class EnvironmentStore implements AsyncDisposable {
     await this.#remover.remove(this.#own);
   }
 
+  /** The caller holds the lock. */
+  async #removeLeftovers(key: string): Promise<void> {
+    const building = join(this.#options.directory, "building");
+    for (const name of await readdir(building))
+      if (name.startsWith(`${key}.`)) await this.#remover.remove(join(building, name));
+  }
+
   async #moveAway(key: string): Promise<void> {
     const away = await this.#rename(key);
     if (away !== undefined) await this.#remover.remove(away);
@@ -187,6 +210,13 @@ export class EnvironmentStore implements AsyncDisposable {
       },
     );
   }
+}
+
+/** Environments are code: nobody else may change them. */
+async function requireOwn(directory: string): Promise<void> {
+  const { mode, uid } = await stat(directory);
+  if ((mode & othersChange) !== 0) throw new Error(`${directory} can be changed by others`);
+  if (uid !== process.getuid?.()) throw new Error(`${directory} belongs to another user`);
 }
 
 async function keysIn(directory: string): Promise<readonly string[]> {

@@ -9,6 +9,7 @@ import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import type { AllowedPackages } from "./allow.ts";
 import {
   EnvironmentError,
+  type EnvironmentPlan,
   type Installation,
   type Interpreter,
   type PackagePolicy,
@@ -48,6 +49,12 @@ interface ToolPackages {
   readonly wanted: WantedEnvironment;
 }
 
+/** Packages that sandboxes mount, and what they were made from. */
+interface PackagesInForce {
+  readonly plan: EnvironmentPlan;
+  readonly installation: Installation;
+}
+
 /** The environments of a worker's tools. The owner disposes it after the last sandbox. */
 export class ToolEnvironments implements AsyncDisposable {
   readonly #options: ToolEnvironmentsOptions;
@@ -56,21 +63,21 @@ export class ToolEnvironments implements AsyncDisposable {
   /** By the name of the tool: what its newest entry wants. */
   readonly #tools = new Map<string, ToolPackages>();
   /** By the packages of an entry: what sandboxes mount. */
-  readonly #inForce = new Map<string, Installation>();
+  readonly #inForce = new Map<string, PackagesInForce>();
   #following: Promise<void> | undefined;
 
   constructor(options: ToolEnvironmentsOptions) {
     this.#options = options;
     this.#installations = new Installations(options, {
       toolsOf: (key) => this.#toolsOf(key),
-      inForce: () => this.#inForce.values().map(({ key }) => key),
+      inForce: () => this.#inForce.values().map(({ installation }) => installation.key),
     });
   }
 
   /** The environment of a served tool; undefined for a tool without packages of its own. */
   installationOf(tool: PackagedTool): Installation | undefined {
     if (tool.packages === undefined) return undefined;
-    return this.#inForce.get(identityOf(tool));
+    return this.#inForce.get(identityOf(tool))?.installation;
   }
 
   /** Resolves when a refused tool may be served, or its reason has changed. */
@@ -103,15 +110,25 @@ export class ToolEnvironments implements AsyncDisposable {
     }
   }
 
-  /** Forgets all other tools: their installations are not tried again, and may be removed. */
-  retain(tools: Iterable<ToolEntry>): void {
-    const kept = [...tools];
-    const names = new Set(kept.map(({ name }) => name));
-    for (const name of this.#tools.keys()) if (!names.has(name)) this.#tools.delete(name);
-    const newest = Array.from(this.#tools.values(), ({ tool }) => tool);
-    const identities = new Set([...kept, ...newest].map(identityOf));
+  /**
+   * Forgets all other entries: their installations are not tried again, and may be removed. To be
+   * called between two admissions, so that nothing is lost that was admitted for a later manifest.
+   *
+   * @param newest the newest entry of each tool, which is not always the served one
+   */
+  retain(served: Iterable<ToolEntry>, newest: Iterable<ToolEntry>): void {
+    const wanted = new Map(Array.from(newest, (tool) => [tool.name, tool]));
+    const identities = new Set([...served, ...wanted.values()].map(identityOf));
     for (const identity of this.#inForce.keys())
       if (!identities.has(identity)) this.#inForce.delete(identity);
+    for (const [name, { tool }] of this.#tools) {
+      const now = wanted.get(name);
+      if (now !== undefined && identityOf(now) === identityOf(tool)) continue;
+      this.#tools.delete(name);
+      // An entry that came back is served, and was not asked about again.
+      const former = now && this.#inForce.get(identityOf(now));
+      if (now !== undefined && former !== undefined) this.#want(now, former.plan);
+    }
     this.#keepWanted();
   }
 
@@ -147,18 +164,41 @@ export class ToolEnvironments implements AsyncDisposable {
     packages: NonNullable<ToolEntry["packages"]>,
     signal: AbortSignal,
   ): Promise<Refusal | undefined> {
-    const { allowed, toolsDirs, interpreterOf, builder, installs } = this.#options;
+    return this.#admit(tool, await this.#planOf(tool, packages), signal);
+  }
+
+  /** What a tool needs now. Throws EnvironmentError. */
+  async #planOf(
+    tool: ToolEntry,
+    packages: NonNullable<ToolEntry["packages"]>,
+  ): Promise<EnvironmentPlan> {
+    const { allowed, toolsDirs, interpreterOf, builder } = this.#options;
     const fingerprint = (runtime: Runtime) => builder.registry.fingerprint(runtime);
     const plan = await planOf(tool, packages, { toolsDirs, interpreterOf, fingerprint });
     allowed.require(tool.runtime, plan.names);
+    return plan;
+  }
+
+  #want(tool: ToolEntry, plan: EnvironmentPlan): WantedEnvironment {
     const wanted = this.#installations.want(plan);
     this.#tools.set(tool.name, { tool, wanted });
+    return wanted;
+  }
+
+  async #admit(
+    tool: ToolEntry,
+    plan: EnvironmentPlan,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    const { installs } = this.#options;
+    const wanted = this.#want(tool, plan);
     this.#keepWanted();
-    if (installs === "background" && hasFile(tool)) this.#following ??= this.#followFiles();
+    if (installs === "background" && hasFile(tool))
+      this.#following ??= this.#followFiles().catch(() => undefined);
     await abortable(installs === "wait" ? wanted.attempted : wanted.looked, signal);
     switch (wanted.state.kind) {
       case "ready":
-        this.#inForce.set(identityOf(tool), wanted.state.installation);
+        this.#inForce.set(identityOf(tool), { plan, installation: wanted.state.installation });
         return undefined;
       case "failed": {
         const { reason, publicReason } = wanted.state;
@@ -187,19 +227,30 @@ export class ToolEnvironments implements AsyncDisposable {
     const { clock, log } = this.#options;
     const { signal } = this.#closing;
     const reported = new Map<string, string>();
-    try {
-      for (;;) {
-        await clock.sleep(this.#options.filesPollMs ?? filesPollMs, signal);
-        for (const { tool } of [...this.#tools.values()].filter(({ tool }) => hasFile(tool))) {
-          const refusal = await this.refuse(tool, signal);
-          const reason = refusal?.keepsServed === true ? undefined : refusal?.reason;
-          if (reason !== undefined && reason !== reported.get(tool.name))
-            logEvent(log, "packages.files_unusable", { tool: tool.name, reason });
-          reported.set(tool.name, reason ?? "");
-        }
+    for (;;) {
+      await clock.sleep(this.#options.filesPollMs ?? filesPollMs, signal);
+      for (const { tool } of [...this.#tools.values()].filter(({ tool }) => hasFile(tool))) {
+        const reason = await this.#followFile(tool, signal);
+        if (reason !== undefined && reason !== reported.get(tool.name))
+          logEvent(log, "packages.files_unusable", { tool: tool.name, reason });
+        reported.set(tool.name, reason ?? "");
       }
+    }
+  }
+
+  /** Why the file of a tool cannot be used, or undefined. Rejects only with the signal's reason. */
+  async #followFile(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
+    const { packages, name } = tool;
+    try {
+      if (packages === undefined) return undefined;
+      const plan = await this.#planOf(tool, packages);
+      // Its entry may have changed meanwhile.
+      if (this.#tools.get(name)?.tool !== tool) return undefined;
+      const refusal = await this.#admit(tool, plan, signal);
+      return refusal?.keepsServed === true ? undefined : refusal?.reason;
     } catch (error) {
-      if (!signal.aborted) logEvent(log, "packages.upkeep_failed", { err: error });
+      signal.throwIfAborted();
+      return error instanceof EnvironmentError ? error.explained : `not checked: ${String(error)}`;
     }
   }
 }

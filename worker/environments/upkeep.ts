@@ -52,6 +52,7 @@ export class Upkeep {
   async round(signal: AbortSignal): Promise<void> {
     await this.#renewMarks();
     const { store, log } = this.#options;
+    await store.removeDamaged(signal);
     const removed: StoredEnvironment[] = [];
     for (const one of await this.#excess())
       if (await store.remove(one.key, signal)) removed.push(one);

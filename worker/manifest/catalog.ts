@@ -40,6 +40,11 @@ export interface CatalogOptions {
   readonly admit?: AdmitTool;
   /** Resolves when a refused tool may have become available before the next check. */
   readonly admitChanged?: () => Promise<void>;
+  /**
+   * Told after each change of what is served, and before `admit` is asked again: what is served,
+   * and the newest entries of all tools.
+   */
+  readonly onServed?: (served: Manifest, newest: Manifest) => void;
   readonly log: ManifestLog;
   readonly clock: Clock;
   /** Cancels the opening. */
@@ -263,6 +268,7 @@ class FileCatalog implements ToolCatalog {
     this.#merged = merged;
     this.#manifest = manifest;
     logServed(log, before, manifest);
+    this.#options.onServed?.(manifest, merged.manifest);
     this.#swapped.resolve();
     this.#swapped = Promise.withResolvers<void>();
     await toolsets?.retain([...toolsetsOf(manifest), ...toolsetsOf(merged.manifest)]);

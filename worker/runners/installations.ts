@@ -1,11 +1,27 @@
 /**
  * Packages of tools, in a form that sandboxes can mount.
  */
-import type { SandboxBackend, SharedDirectory } from "../sandbox/sandbox.ts";
-import type { Installation } from "./runner.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { type SandboxBackend, SandboxError, type SharedDirectory } from "../sandbox/sandbox.ts";
+import type { Installation, PackageSource } from "./runner.ts";
 
 /** Installations without a sandbox that stay shared. */
 export const maxUnused = 64;
+
+/**
+ * The installation that a tool runs with. Throws SandboxError where it has none and may not run
+ * with
+ * what is installed for its interpreter.
+ */
+export function installationFor(
+  tool: ToolEntry,
+  { installationOf, installsPackages = false }: PackageSource,
+): Installation | undefined {
+  const installation = installationOf?.(tool);
+  if (installation === undefined && installsPackages && tool.packages !== undefined)
+    throw new SandboxError(`the packages of tool "${tool.name}" are not installed`);
+  return installation;
+}
 
 interface Entry {
   readonly shared: Promise<SharedDirectory>;

@@ -1,7 +1,7 @@
 /**
  * Python tools: interpreter, tool directory and runner as a sandbox sees them.
  */
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
@@ -9,31 +9,25 @@ import { type SandboxBackend, workDirInside } from "../sandbox/sandbox.ts";
 import { insidePaths } from "./inside-paths.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { workDirNames } from "../sandbox/work/work-dir.ts";
-import { SharedInstallations } from "./installations.ts";
+import { SharedInstallations, installationFor } from "./installations.ts";
 import { Interpreters, refuseInterpreter } from "./interpreters.ts";
 import { type PreparedPython, type PythonHostOptions, installedPackages } from "./python/host.ts";
 import { PythonInterpreter } from "./python/interpreter.ts";
-import type {
-  CodeSource,
-  InstallationOf,
-  Interpreter,
-  PreparedTool,
-  ToolRunner,
-} from "./runner.ts";
+import type { CodeSource, Interpreter, PackageSource, PreparedTool, ToolRunner } from "./runner.ts";
 import { type CodePlaces, codeSources, leaseCode } from "./tool-code.ts";
 import { hostFiles, packagesVariable, toolEnvironment } from "./tool-environment.ts";
 import { byUv, findByUv } from "./python/uv.ts";
 import { isIsolated, pythonModuleFiles, shareTools } from "./visible-tools.ts";
 
 /** Options of the Python runner. */
-export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces {
+export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces, PackageSource {
   /** Directory with the tools' modules (`TOOLS_PYTHON_DIR`). */
   readonly toolsDir: string;
   readonly backend: Pick<SandboxBackend, "share">;
   /** Others that tools may name, by name (`SANDBOX_PYTHONS`): programs, or {@link byUv}. */
   readonly named?: ReadonlyMap<string, string>;
-  /** Packages of tools; without it no tool has any of its own. */
-  readonly installationOf?: InstallationOf;
+  /** Program of uv (`PACKAGE_UV_BIN`); it is looked for in the search path otherwise. */
+  readonly uvBin?: string | undefined;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was started before. */
@@ -61,11 +55,17 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   const { prepared: _, ...others } = options;
   let count = 0;
   const open = async (program: string, name: string): Promise<PythonInterpreter> => {
-    const pythonBin = program === byUv ? await findByUv(name, options.workerEnvironment) : program;
+    const pythonBin =
+      program === byUv ? await findByUv(name, options.workerEnvironment, options.uvBin) : program;
     const scratchDir = join(options.scratchDir, `python-${++count}`);
     await mkdir(scratchDir);
     await chmod(scratchDir, 0o711);
-    return PythonInterpreter.open({ ...others, pythonBin, scratchDir });
+    try {
+      return await PythonInterpreter.open({ ...others, pythonBin, scratchDir });
+    } catch (error) {
+      await rm(scratchDir, { recursive: true, force: true });
+      throw error;
+    }
   };
   const usual = await PythonInterpreter.open(options);
   const { named } = options;
@@ -99,7 +99,7 @@ class PythonRunner implements ToolRunner {
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     const { backend, workerEnvironment } = this.#options;
     await using held = new AsyncDisposableStack();
-    const installation = this.#options.installationOf?.(tool);
+    const installation = installationFor(tool, this.#options);
     const interpreter = await this.#interpreters.of(tool);
     const { executable, mounts } =
       installation === undefined ? interpreter.plain : await interpreter.isolated();

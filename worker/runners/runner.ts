@@ -67,6 +67,14 @@ export interface Installation {
 /** The packages of a tool, or undefined for a tool that sees those of its interpreter. */
 export type InstallationOf = (tool: ToolEntry) => Installation | undefined;
 
+/** Where a runner gets the packages of tools from. */
+export interface PackageSource {
+  /** Without it no tool has packages of its own. */
+  readonly installationOf?: InstallationOf;
+  /** Whether a tool that names packages runs with an installation of them only. */
+  readonly installsPackages?: boolean;
+}
+
 /** The interpreter of a tool, for what installs packages for it. */
 export interface Interpreter {
   /** Its program on the host. With a virtual environment, that of the environment's base. */

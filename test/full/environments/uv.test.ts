@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { type TestContext, describe, expect, test } from "vitest";
 import { sharedBackends, temporaryDirectory } from "../../integration/sandbox/sandbox-host.ts";
-import { writeWheel } from "../../support/packages/archives.ts";
+import { writeSourceArchive, writeWheel } from "../../support/packages/archives.ts";
 import {
   openEnvironments,
   toolWith,
@@ -47,6 +47,27 @@ describe("uv", () => {
     },
   );
 
+  test.for([
+    { UV_NO_BUILD: "1" },
+    { PIP_ONLY_BINARY: ":all:" },
+    { PIP_ONLY_BINARY: "other,curious" },
+  ])("runs no code of a source archive with %j", { tags: "full" }, async (variables, context) => {
+    const { uvBin, backend, base } = await place(context);
+    const links = join(base, "links");
+    writeSourceArchive(links, "curious", 'import sys\nprint("BUILT", file=sys.stderr)');
+    const outputOf = async (more: Record<string, string>): Promise<unknown> => {
+      const environment = { UV_NO_INDEX: "1", PIP_FIND_LINKS: links, ...more };
+      const options = { backend, base, environment, settings: { uvBin } };
+      const { environments, lines } = openEnvironments(options);
+      expect(await environments.refuse(toolWith({ package: "curious" }), never)).toBeDefined();
+      return lines.at(-1)!["output"];
+    };
+    expect(await outputOf({})).toContain("BUILT");
+    const output = await outputOf(variables);
+    expect(output).toContain("curious");
+    expect(output).not.toContain("BUILT");
+  });
+
   test(
     "installs what a uv.lock says, and no package that is not allowed",
     { tags: "full" },
@@ -77,6 +98,10 @@ describe("uv", () => {
       expect(await other.environments.refuse(tool, never)).toMatchObject({
         reason: expect.stringContaining('package "six" is not in PACKAGE_ALLOW'),
         publicReason: "one of its packages is not allowed by the worker",
+      });
+      const there = openEnvironments({ ...options, settings: { uvBin, allowed: ["six"] } });
+      expect(await there.environments.refuse(tool, never)).toMatchObject({
+        reason: expect.stringContaining('package "python-dateutil" is not in PACKAGE_ALLOW'),
       });
       await writeFiles(project, { "uv.lock": "nothing" });
       expect(await other.environments.refuse(tool, never)).toMatchObject({

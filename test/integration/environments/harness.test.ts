@@ -18,7 +18,13 @@ test("lists environments, and removes those that no worker uses", async () => {
   for (const key of [used, unused]) {
     const building = await store.startBuild(key);
     await writeFacts(building, {
-      ...{ runtime: "python", title: "six==1.16.0", installer: "pip", interpreter: "python3" },
+      ...{
+        runtime: "python",
+        title: "six==1.16.0",
+        names: [],
+        installer: "pip",
+        interpreter: "python3",
+      },
       ...{ sizeBytes: 3_145_728, madeAt: "2026-01-01T00:00:00Z", tookMs: 1 },
     });
     await store.publish(key, building);

@@ -77,7 +77,7 @@ describe("npm packages", () => {
             resolved: "https://elsewhere.invalid/greeting/-/greeting-1.0.0.tgz",
             integrity,
           },
-          "node_modules/dev": { version: "1.0.0", dev: true },
+          "node_modules/dev": { integrity: "sha512-x", version: "1.0.0", dev: true },
         },
       });
     const npmrcFile = join(base, ".npmrc");

@@ -151,6 +151,25 @@ describe("Python packages", () => {
     },
   );
 
+  test.for([{ UV_NO_BUILD: "1" }, { PIP_ONLY_BINARY: ":all:" }])(
+    "run no code of a source archive with %j",
+    { tags: "full" },
+    async (variables, context) => {
+      const { backend, base, wheels } = await place(context);
+      writeSourceArchive(wheels, "curious", 'import sys\nprint("BUILT", file=sys.stderr)');
+      const outputOf = async (more: Record<string, string>): Promise<unknown> => {
+        const environment = { ...offline, ...more };
+        const { environments, lines } = openEnvironments({ backend, base, environment });
+        expect(await environments.refuse(toolWith({ package: "curious" }), never)).toBeDefined();
+        return lines.at(-1)!["output"];
+      };
+      expect(await outputOf({})).toContain("BUILT");
+      const output = await outputOf(variables);
+      expect(output).toContain("No matching distribution found for curious");
+      expect(output).not.toContain("BUILT");
+    },
+  );
+
   test(
     "are built in a sandbox, which sees no secret of the worker but the registry's",
     { tags: ["promise-S27", "promise-R12"] },

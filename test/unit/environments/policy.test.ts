@@ -61,7 +61,10 @@ describe("a tool with packages", () => {
       "r.txt": "good\nevil==1\n",
       "package-lock.json": JSON.stringify({
         lockfileVersion: 3,
-        packages: { "": {}, "node_modules/good/node_modules/evil": { version: "1.0.0" } },
+        packages: {
+          "": {},
+          "node_modules/good/node_modules/evil": { version: "1.0.0", integrity: "sha512-x" },
+        },
       }),
     });
     const allowed = { allowed: ["good"] };

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sourceOptions } from "../../../worker/environments/build/python.ts";
 import { AllowedPackages } from "../../../worker/environments/allow.ts";
 import { Redaction } from "../../../worker/environments/registry/redaction.ts";
 import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
@@ -93,16 +94,30 @@ describe("an installer", () => {
       "pip",
     );
     expect(Object.fromEntries(access.environment)).toEqual({
-      PIP_FIND_LINKS: "/sandbox/registry/links-0 https://x/simple",
+      PIP_FIND_LINKS: "/sandbox/registry/pip_find_links-0 https://x/simple",
       PIP_CERT: "/sandbox/registry/pip_cert",
     });
     expect(access.shares).toEqual([
-      { path: join(base, "links"), target: "/sandbox/registry/links-0" },
+      { path: join(base, "links"), target: "/sandbox/registry/pip_find_links-0" },
       { path: "/etc/own.pem", target: "/sandbox/registry/pip_cert" },
       { path: join(base, "wheels"), target: "/sandbox/registry/wheels" },
     ]);
     expect(access.wheels).toBe("/sandbox/registry/wheels");
     expect((await settings({}).accessOf("npm")).wheels).toBeUndefined();
+  });
+
+  test("gets as options what it reads no variable of", () => {
+    const options = (installer: string, environment: Record<string, string>) =>
+      sourceOptions(installer, new Map(Object.entries(environment))).join(" ");
+    expect(options("uv", { PIP_ONLY_BINARY: "a,b", PIP_NO_BINARY: ":none:" })).toBe(
+      "--only-binary a --only-binary b --no-binary :none:",
+    );
+    expect(options("uv", { PIP_FIND_LINKS: "/l https://x", UV_NO_INDEX: "true" })).toBe(
+      "--no-index --find-links /l --find-links https://x",
+    );
+    expect(options("uv", { UV_NO_BUILD: "1" })).toBe("--only-binary :all:");
+    expect(options("pip", { UV_NO_BUILD: "1", PIP_NO_BINARY: "a" })).toBe("--only-binary :all:");
+    expect(options("pip", { UV_NO_BUILD: "0" })).toBe("");
   });
 
   test("cannot be started without the file that is named", async () => {

@@ -4,11 +4,13 @@
 import { execFile, spawn } from "node:child_process";
 import {
   chmod,
+  chown,
   mkdir,
   mkdtemp,
   open,
   readdir,
   rm,
+  stat,
   symlink,
   utimes,
   writeFile,
@@ -54,7 +56,7 @@ async function put(
 ): Promise<void> {
   const building = await store.startBuild(key);
   await writeFacts(building, {
-    ...{ runtime: "python", title: "a", installer: "pip", interpreter: "python" },
+    ...{ runtime: "python", title: "a", names: [], installer: "pip", interpreter: "python" },
     ...{ sizeBytes, madeAt: "2026-01-01T00:00:00Z", tookMs: 1 },
   });
   const { dir } = await store.publish(key, building);
@@ -86,6 +88,18 @@ describe("unused environments", () => {
     expect(await present()).toEqual([b, c, d]);
     await upkeep(store, 20).round(never);
     expect(await present()).toEqual([c, d]);
+    expect(await readdir(join(directory, "building"))).toEqual([]);
+  });
+
+  test("go with what dead builders left, where they are not whole", async () => {
+    const store = await openStore();
+    await put(store, a);
+    await store.startBuild(b);
+    await mkdir(join(directory, c));
+    await mkdir(join(directory, d));
+    await store.use(d);
+    await upkeep(store, 40).round(never);
+    expect(await present()).toEqual([a, d]);
     expect(await readdir(join(directory, "building"))).toEqual([]);
   });
 
@@ -141,6 +155,32 @@ describe("an environment", () => {
     });
   });
 
+  test("is in no directory of another user", async ({ skip }) => {
+    skip(process.getuid?.() !== 0, "only root gives directories away");
+    await mkdir(join(directory, "building"));
+    await chown(join(directory, "building"), 60_001, 60_001);
+    await expect(openStore()).rejects.toMatchObject({
+      cause: { message: expect.stringContaining("belongs to another user") },
+    });
+  });
+
+  test("has no set-user-ID bit, no pipe, and nothing after an abort", async () => {
+    await mkdir(join(directory, "output/packages"), { recursive: true });
+    await mkdir(join(directory, "copied"));
+    const program = join(directory, "output/packages/program");
+    await writeFile(program, "");
+    await chmod(program, 0o6755);
+    await run("/usr/bin/mkfifo", [join(directory, "output/packages/pipe")]);
+    await using output = await open(join(directory, "output"), openDirectory);
+    const over = AbortSignal.abort(new Error("over"));
+    await expect(copyOut(output, "packages", join(directory, "copied"), over)).rejects.toThrow(
+      "over",
+    );
+    await copyOut(output, "packages", join(directory, "copied"), never);
+    expect(await readdir(join(directory, "copied"))).toEqual(["program"]);
+    expect((await stat(join(directory, "copied/program"))).mode & 0o7777).toBe(0o755);
+  });
+
   test(
     "has no content of the host through a link that its build left",
     { tags: "promise-S27" },
@@ -151,11 +191,11 @@ describe("an environment", () => {
       await symlink(join(directory, "secret"), join(directory, "output/link"));
       await symlink(join(directory, "secret/file"), join(directory, "output/packages/inner"));
       await using output = await open(join(directory, "output"), openDirectory);
-      await expect(copyOut(output, "link", join(directory, "copy"))).rejects.toThrow(
+      await expect(copyOut(output, "link", join(directory, "copy"), never)).rejects.toThrow(
         /ELOOP|ENOTDIR/,
       );
       await mkdir(join(directory, "copied"));
-      await copyOut(output, "packages", join(directory, "copied"));
+      await copyOut(output, "packages", join(directory, "copied"), never);
       const { stdout } = await run("/usr/bin/find", [join(directory, "copied"), "-type", "f"]);
       expect(stdout).toBe("");
     },

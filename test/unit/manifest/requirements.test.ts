@@ -127,11 +127,12 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
         {
           "node_modules/a": { ...entry, resolved: "https://registry.npmjs.org/a/-/a-1.0.0.tgz" },
           "node_modules/a/node_modules/@s/b": { ...entry, name: "@s/real" },
+          "node_modules/a/node_modules/c": { version: "1.0.0", inBundle: true },
         },
         root,
       ),
     );
-    expect(names).toEqual(["@s/real", "a"]);
+    expect(names).toEqual(["@s/real", "a", "c"]);
     const kept = { name: "environment", version: "0.0.0", dependencies: { a: "^1.0.0" } };
     expect(JSON.parse(files.get("package.json")!)).toEqual({ ...kept, private: true });
     expect(JSON.parse(files.get("package-lock.json")!)).toMatchObject({
@@ -144,6 +145,11 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     ["{", "is not JSON"],
     [JSON.stringify({ lockfileVersion: 1 }), "expected a lockfile of version 2 or 3"],
     [lock({ "node_modules/a": { link: true, resolved: "a" } }), "is a link"],
+    [lock({ "node_modules/a": { version: "1.0.0" } }), "has no integrity"],
+    [
+      lock({ "node_modules/a": { version: "1.0.0", integrity: "x", hasShrinkwrap: true } }),
+      "has packages of its own npm-shrinkwrap.json",
+    ],
     [lock({ "../a": { version: "1.0.0" } }), "is not below node_modules"],
     [lock({ "node_modules/../a": { version: "1.0.0" } }), "is not below node_modules"],
     [

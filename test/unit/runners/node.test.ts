@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { toPackageSet } from "../../../worker/manifest/fields/packages.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import {
   type NodeRunnerOptions,
@@ -262,6 +263,14 @@ describe("a Node tool with packages of its own", () => {
     return prepared;
   };
   const own = { source: "/shared/environments/abc/node_modules", target: "/node_modules" };
+
+  test("does not run without them where they are to be installed", async () => {
+    const { options } = await newOptions({ installsPackages: true });
+    await using runner = await openNodeRunner(options);
+    const packages = toPackageSet("node", { package: "a" });
+    await expect(runner.prepare(tool({ packages }), profile)).rejects.toThrow(/not installed/);
+    await using _prepared = await runner.prepare(tool(), profile);
+  });
 
   test("has them above its files, and its programs on the path", async () => {
     const { mounts, environment } = await seen({}, false);

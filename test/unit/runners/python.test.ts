@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { toPackageSet } from "../../../worker/manifest/fields/packages.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { publicRefusal } from "../../../worker/protocol/refusal.ts";
 import { type PythonRunnerOptions, openPythonRunner } from "../../../worker/runners/python.ts";
@@ -140,6 +141,14 @@ describe("a call of a Python tool", () => {
 });
 
 describe("a Python tool with packages of its own", () => {
+  test("does not run without them where they are to be installed", async () => {
+    const { options } = await newOptions({ installsPackages: true });
+    await using runner = await openPythonRunner(options);
+    const packages = toPackageSet("python", { package: "a" });
+    await expect(runner.prepare(tool({ packages }), profile)).rejects.toThrow(/not installed/);
+    await using _prepared = await runner.prepare(tool(), profile);
+  });
+
   const installation = { dir: "/environments/abc", key: "abc" };
 
   test("sees them in a virtual environment, and nothing that its interpreter brings", async () => {

@@ -7,7 +7,7 @@ import { below } from "../../support/files/below.ts";
 import type { EnvironmentPlan } from "../environments.ts";
 import { nodeInstaller } from "./installers.ts";
 import type { BuilderParts } from "./python.ts";
-import { type BuildStep, buildPaths, runStep } from "./run.ts";
+import { type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
 
 /** Folder of an environment. */
 export const nodeFolder = "node_modules";
@@ -27,7 +27,7 @@ const inProject = [
 export async function installNode<Result>(
   parts: BuilderParts,
   plan: EnvironmentPlan,
-  take: (output: FileHandle, installer: string) => Promise<Result>,
+  take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   const { executable: node, mounts } = plan.interpreter;
@@ -41,6 +41,9 @@ export async function installNode<Result>(
     ...["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color"],
     ...["--logs-max", "0", "--foreground-scripts"],
     `--ignore-scripts=${!plan.runsScripts}`,
+    // Also what packages depend on comes from registries; versions of npm without these ignore
+    // them.
+    ...["git", "remote", "file", "directory"].map((source) => `--allow-${source}=none`),
   ];
   const command = plan.kind === "npm-lock" ? ["ci"] : ["install", "--no-package-lock"];
   const step: BuildStep = {
@@ -58,10 +61,10 @@ export async function installNode<Result>(
   return runStep(
     parts.host,
     step,
-    async (output) => {
+    async (output, over) => {
       // npm makes none where there is nothing to install.
       await mkdir(below(output, nodeFolder)).catch(() => undefined);
-      return take(output, program.name);
+      return take(output, { installer: program.name, names: plan.names, signal: over });
     },
     signal,
   );

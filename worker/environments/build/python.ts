@@ -12,7 +12,7 @@ import {
 } from "../../manifest/requirements/python-file.ts";
 import { EnvironmentError, type EnvironmentPlan } from "../environments.ts";
 import { type InstallerOptions, findUv, pythonInstaller } from "./installers.ts";
-import { type BuildHost, type BuildStep, buildPaths, runStep } from "./run.ts";
+import { type BuildHost, type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
 import type { RegistrySettings } from "../registry/settings.ts";
 
 /** Folder of an environment. */
@@ -37,22 +37,21 @@ export interface BuilderParts {
 export async function installPython<Result>(
   parts: BuilderParts,
   plan: EnvironmentPlan,
-  take: (output: FileHandle, installer: string) => Promise<Result>,
+  take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   const { interpreter } = plan;
   const isLocked = plan.kind === "uv-lock";
-  const requirements = isLocked
+  const { names, requirements } = isLocked
     ? await exportLock(parts, plan, signal)
-    : (plan.files.get(requirementsFile) ?? "");
+    : { names: plan.names, requirements: plan.files.get(requirementsFile) ?? "" };
   const program = await pythonInstaller(interpreter, parts.installers);
   const access = await parts.registry.accessOf(program.name);
   const target = join(buildPaths.output, pythonFolder);
   const options = [
     ...(program.name === "uv" ? uvOptions(interpreter.executable) : pipOptions),
     ...["--target", target],
-    // uv has an option for this, and reads no variable.
-    ...(program.name === "uv" && isOn(access.environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
+    ...sourceOptions(program.name, access.environment),
     ...(isLocked || plan.kind === "hashed" ? ["--require-hashes"] : []),
     ...(access.wheels === undefined ? [] : ["--find-links", access.wheels]),
     ...["-r", join(buildPaths.input, requirementsFile)],
@@ -61,7 +60,8 @@ export async function installPython<Result>(
     title: program.name,
     argv: [...program.argv, ...(program.name === "uv" ? ["pip"] : []), "install", ...options],
     environment: new Map([
-      ...access.environment,
+      // As an option it says the same to both installers.
+      ...[...access.environment].filter(([name]) => name !== "UV_NO_BUILD"),
       ["PATH", `${dirname(interpreter.executable)}:/usr/local/bin:/usr/bin:/bin`],
       ["PIP_CONFIG_FILE", "/dev/null"],
       ...(access.files.has("netrc") ? ([["NETRC", join(buildPaths.input, "netrc")]] as const) : []),
@@ -71,7 +71,12 @@ export async function installPython<Result>(
     files: new Map([[requirementsFile, requirements], ...access.files]),
     redaction: access.redaction,
   };
-  return runStep(parts.host, step, (output) => take(output, program.name), signal);
+  return runStep(
+    parts.host,
+    step,
+    (output, over) => take(output, { installer: program.name, names, signal: over }),
+    signal,
+  );
 }
 
 const pipOptions = [
@@ -86,6 +91,27 @@ function uvOptions(python: string): readonly string[] {
   ];
 }
 
+/** What the operator says of archives in variables that the installer does not read itself. */
+export function sourceOptions(
+  installer: string,
+  environment: ReadonlyMap<string, string>,
+): readonly string[] {
+  const wheelsOnly = isOn(environment.get("UV_NO_BUILD")) ? ["--only-binary", ":all:"] : [];
+  if (installer !== "uv") return wheelsOnly;
+  const each = (option: string, name: string): readonly string[] =>
+    (environment.get(name) ?? "")
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .flatMap((value) => [option, value]);
+  return [
+    ...(isOn(environment.get("UV_NO_INDEX")) ? ["--no-index"] : []),
+    ...wheelsOnly,
+    ...each("--only-binary", "PIP_ONLY_BINARY"),
+    ...each("--no-binary", "PIP_NO_BINARY"),
+    ...each("--find-links", "PIP_FIND_LINKS"),
+  ];
+}
+
 function isOn(value: string | undefined): boolean {
   return value !== undefined && /^(?:1|true|yes|on)$/i.test(value);
 }
@@ -95,7 +121,7 @@ async function exportLock(
   parts: BuilderParts,
   plan: EnvironmentPlan,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ readonly names: readonly string[]; readonly requirements: string }> {
   const uv = await findUv(parts.installers);
   if (uv === undefined)
     throw new EnvironmentError("a uv.lock needs uv; install it, or set PACKAGE_UV_BIN", {
@@ -122,8 +148,9 @@ async function exportLock(
   const text = await runStep(offline, step, readExport, signal);
   try {
     const requirements = parseRequirementsFile(text);
-    parts.requireAllowed(requirements.map(({ name }) => name));
-    return formatRequirements(requirements);
+    const names = requirements.map(({ name }) => name);
+    parts.requireAllowed(names);
+    return { names, requirements: formatRequirements(requirements) };
   } catch (error) {
     if (!(error instanceof RequirementsError)) throw error;
     throw new EnvironmentError(`${plan.title}, exported by uv: ${error.message}`, { cause: error });

@@ -37,6 +37,15 @@ export interface BuildHost {
   readonly timeoutSeconds: number;
 }
 
+/** What an installer has installed. */
+export interface Installed {
+  readonly installer: string;
+  /** Of all packages that the plan and its lockfile name. */
+  readonly names: readonly string[];
+  /** Ends the taking of it. */
+  readonly signal: AbortSignal;
+}
+
 /** A path of the host for a sandbox. */
 export interface SharedPath {
   readonly path: string;
@@ -62,13 +71,14 @@ const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "
 
 /**
  * Runs the step, and calls `take` with the open directory `output/` while nothing of the sandbox
- * runs. Throws EnvironmentError with the installer's last lines; SandboxError; rejects with the
+ * runs, in the same time limit. Throws EnvironmentError with the installer's last lines;
+ * SandboxError; rejects with the
  * signal's reason.
  */
 export async function runStep<Result>(
   host: BuildHost,
   step: BuildStep,
-  take: (output: FileHandle) => Promise<Result>,
+  take: (output: FileHandle, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   await using held = new AsyncDisposableStack();
@@ -104,35 +114,61 @@ export async function runStep<Result>(
     });
   await using directory = await open(sandbox.workDir.path, openDirectory);
   await using output = await open(below(directory, workDirNames.output), openDirectory);
-  return await take(output);
+  try {
+    return await take(output, over);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!over.aborted) throw error;
+    throw new EnvironmentError(`${step.title} took more than ${timeoutSeconds} s`, {
+      cause: error,
+    });
+  }
 }
 
 /**
- * Copies a directory of `output/` to a new one, owned by the worker and readable for everybody. No
- * link is followed. Resolves with its bytes on the disk.
+ * Copies files, directories and links of a directory of `output/` to a new one, owned by the
+ * worker,
+ * readable for everybody, with no set-user-ID bit. No link is followed. Resolves with its bytes on
+ * the disk. Throws EnvironmentError; rejects with the signal's reason.
  */
-export async function copyOut(output: FileHandle, name: string, target: string): Promise<number> {
+export async function copyOut(
+  output: FileHandle,
+  name: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<number> {
   await using source = await open(below(output, name), openDirectory);
   await runProgram(
     "/usr/bin/cp",
-    ["-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto", "--"],
-    ["/proc/self/fd/3/.", target],
+    [
+      "-R",
+      "-P",
+      "--preserve=timestamps,links",
+      "--reflink=auto",
+      "--",
+      "/proc/self/fd/3/.",
+      target,
+    ],
+    signal,
     source.fd,
   );
-  await runProgram("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--"], [target]);
+  const others = ["!", "-type", "f", "!", "-type", "d", "!", "-type", "l"];
+  await runProgram("/usr/bin/find", [target, ...others, "-delete"], signal);
+  await runProgram("/usr/bin/chmod", ["-R", "u=rwX,go=rX", "--", target], signal);
   // What is published is whole, also after the machine loses its power.
-  await runProgram("/usr/bin/sync", ["--file-system"], [target]);
-  const size = await runProgram("/usr/bin/du", ["-s", "-B1", "--"], [target]);
+  await runProgram("/usr/bin/sync", ["--file-system", target], signal);
+  const size = await runProgram("/usr/bin/du", ["-s", "-B1", "--", target], signal);
   return Number.parseInt(size);
 }
 
 async function runProgram(
   file: string,
   options: readonly string[],
-  paths: readonly string[],
+  signal: AbortSignal,
   fd?: number,
 ): Promise<string> {
-  const child = spawn(file, [...options, ...paths], {
+  signal.throwIfAborted();
+  const child = spawn(file, options, {
     cwd: "/",
     env: {},
     stdio: ["ignore", "pipe", "pipe", ...(fd === undefined ? [] : [fd])],
@@ -140,7 +176,12 @@ async function runProgram(
   let [printed, problem] = ["", ""];
   child.stdout?.on("data", (data: Buffer) => (printed += data.toString()));
   child.stderr?.on("data", (data: Buffer) => (problem ||= data.toString()));
-  const [code] = (await once(child, "close")) as [number | null];
+  const kill = (): void => void child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  const [code] = (await once(child, "close").finally(() =>
+    signal.removeEventListener("abort", kill),
+  )) as [number | null];
+  signal.throwIfAborted();
   if (code === 0) return printed;
   throw new EnvironmentError(`${file} failed`, { cause: new Error(problem.trim()) });
 }

@@ -146,7 +146,9 @@ async function located(
     places.map(async (place, index) => {
       if (!place.startsWith("/")) return place;
       // pip ignores a place that is not there.
-      return (await isDirectory(place)) ? mount(place, `links-${index}`) : undefined;
+      return (await isDirectory(place))
+        ? mount(place, `${name.toLowerCase()}-${index}`)
+        : undefined;
     }),
   );
   return found.filter((place) => place !== undefined).join(name.startsWith("UV_") ? "," : " ");

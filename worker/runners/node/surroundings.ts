@@ -9,10 +9,10 @@ import type { Profile } from "../../sandbox/profile.ts";
 import type { ReadOnlyMount, SandboxBackend } from "../../sandbox/sandbox.ts";
 import type { Compilation } from "./compile-cache.ts";
 import { insidePaths } from "../inside-paths.ts";
-import { SharedInstallations } from "../installations.ts";
+import { SharedInstallations, installationFor } from "../installations.ts";
 import { Interpreters } from "../interpreters.ts";
 import { NodeProgram } from "./program.ts";
-import type { Installation, InstallationOf } from "../runner.ts";
+import type { Installation, PackageSource } from "../runner.ts";
 import { type CodeLease, type CodePlaces, leaseCode } from "../tool-code.ts";
 import { packagesVariable, toolEnvironment } from "../tool-environment.ts";
 import { nodeModuleFiles, type SharedTools, shareTools } from "../visible-tools.ts";
@@ -32,13 +32,11 @@ const parserDir = dirname(createRequire(import.meta.url).resolve("@babel/parser/
 const modulesName = "node_modules";
 
 /** What the surroundings of tools are opened with. */
-export interface NodeSurroundingsOptions extends CodePlaces {
+export interface NodeSurroundingsOptions extends CodePlaces, PackageSource {
   /** Node program on the host (`SANDBOX_NODE_BIN`). */
   readonly nodeBin: string;
   /** Others that tools may name, by name (`SANDBOX_NODES`). */
   readonly named?: ReadonlyMap<string, string>;
-  /** Packages of tools; without it no tool has any of its own. */
-  readonly installationOf?: InstallationOf;
   /** Directory with the tools' modules (`TOOLS_NODE_DIR`). */
   readonly toolsDir: string;
   /** The project's `tool-runner/node`. */
@@ -115,10 +113,10 @@ export class NodeSurroundings implements AsyncDisposable {
     this.#shared = parts.shared;
   }
 
-  /** Those of a tool. Throws SandboxError when its program cannot be used. */
+  /** Those of a tool. Throws SandboxError when its program or packages cannot be used. */
   async of(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
     const program = await this.programs.of(tool);
-    const installation = this.#options.installationOf?.(tool);
+    const installation = installationFor(tool, this.#options);
     const variant = [isolated, program.program, installation?.key].join("\0");
     const { module, toolset } = tool;
     const of = { module, variant, program, isolated, installation };
