@@ -65,7 +65,8 @@ export async function newTool(
   const entry = {
     runtime,
     ...scaffold.entry,
-    description: "Count the words of a text",
+    // Several tools of one entry describe themselves.
+    ...(!("tools" in scaffold.entry) && { description: "Count the words of a text" }),
     timeout_seconds: timeoutSeconds,
   };
   const profiles = await readProfiles(context.environment);
