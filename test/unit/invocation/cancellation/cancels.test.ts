@@ -143,7 +143,7 @@ describe("a cancel before its call", () => {
   test("is forgotten when too many come after it", () => {
     const { cancels } = newCancels();
     cancels.receive("1", caller);
-    for (let n = 1; n < maxRememberedCancels; n++) cancels.receive(`other ${n}`, caller);
+    for (let n = 1; n < 2 * maxRememberedCancels; n++) cancels.receive(`other ${n}`, caller);
     expect(cancels.open(call).signal.aborted).toBe(true);
     cancels.receive("one too many", caller);
     cancels.receive("and one more", caller);
