@@ -43,6 +43,8 @@ async function startWorker(broker: Environment, namespace: string): Promise<void
     SANDBOX_WORK_DIR: join(base, "work"),
     SANDBOX_MIN_FREE_DISK_MB: "1",
     HEALTH_PORT: "0",
+    // What is heard are the messages of one call.
+    TOOLS_DISCOVERY: "0",
   });
   onTestFinished(async () => {
     await worker[Symbol.asyncDispose]();
