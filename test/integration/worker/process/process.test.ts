@@ -90,11 +90,12 @@ describe("the worker process", () => {
         ...environment,
         TOOLS_PYTHON_DIR: "/no/such",
         TOOLS_NODE_DIR: "/no/others",
+        TOOLS_EXECUTABLE_DIR: "/no/more",
       });
       expect(await exitOf(toolless)).toMatchObject({
         code: 78,
         output:
-          "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory, and neither is /no/others (TOOLS_NODE_DIR)\n",
+          "str-worker: TOOLS_PYTHON_DIR: /no/such is not a directory, and neither is /no/others (TOOLS_NODE_DIR) or /no/more (TOOLS_EXECUTABLE_DIR)\n",
       });
     },
   );
