@@ -277,9 +277,9 @@ function addTest(tool: Command, context: Context, finish: (exitCode: number) => 
 }
 
 const testHelp = `
-The manifest's entries count: profile, limits, variables. A tool that this host cannot serve is skipped.
+The manifest's entries count: profile, limits, variables. A case fails whose tool is not served here.
 
-Exit codes: 0 all passed or were skipped, 1 one failed, 2 usage or a file that is no test, 130 Ctrl-C.
+Exit codes: 0 none failed, 1 one failed, 2 usage or a file that is no test, 130 Ctrl-C.
 
 Examples:
   harness tool test

@@ -4,16 +4,13 @@
 import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, type TestContext, vi } from "vitest";
-import { planOf } from "../../../worker/environments/plans.ts";
-import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
-import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { writeSourceArchive, writeWheel } from "../../support/packages/archives.ts";
 import { patience } from "../../support/patience.ts";
 import {
   offline,
   openEnvironments,
+  keyOf,
   requirePip,
-  interpreterOf,
   toolWith,
   writeFiles,
 } from "../../support/packages/worker-environments.ts";
@@ -21,19 +18,6 @@ import { sharedBackends, temporaryDirectory } from "../sandbox/sandbox-host.ts";
 
 const never = new AbortController().signal;
 const backendOf = sharedBackends();
-
-/** The key of a tool's environment, found by a process that installs nothing. */
-async function keyOf(base: string, tool: ToolEntry): Promise<string> {
-  const registry = new RegistrySettings({
-    ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
-  });
-  const { key } = await planOf(tool, tool.packages!, {
-    toolsDirs: { python: base, node: base, executable: base },
-    fingerprint: (runtime) => registry.fingerprint(runtime),
-    interpreterOf,
-  });
-  return key;
-}
 
 async function place(context: TestContext) {
   requirePip(context);

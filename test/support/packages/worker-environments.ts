@@ -8,6 +8,8 @@ import { dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Interpreter } from "../../../worker/environments/environments.ts";
 import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
+import { planOf } from "../../../worker/environments/plans.ts";
+import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
 import type { InstallMode } from "../../../worker/environments/installations.ts";
 import type { ToolEnvironments } from "../../../worker/environments/tool-environments.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
@@ -116,4 +118,17 @@ export async function writeFiles(
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
+}
+
+/** The key of the environment of a tool, whose files are in `base`. */
+export async function keyOf(base: string, tool: ToolEntry): Promise<string> {
+  const registry = new RegistrySettings({
+    ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
+  });
+  const { key } = await planOf(tool, tool.packages!, {
+    toolsDirs: { python: base, node: base, executable: base },
+    fingerprint: (runtime) => registry.fingerprint(runtime),
+    interpreterOf,
+  });
+  return key;
 }

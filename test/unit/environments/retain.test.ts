@@ -7,13 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { writeFacts } from "../../../worker/environments/facts.ts";
-import { planOf } from "../../../worker/environments/plans.ts";
-import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import {
   type EnvironmentsRig,
-  interpreterOf,
-  offline,
+  keyOf,
   openEnvironments,
   toolWith,
 } from "../../support/packages/worker-environments.ts";
@@ -35,14 +32,7 @@ afterEach(() => rm(base, { recursive: true }));
 
 /** Puts the environment of a tool where the worker looks for it. */
 async function put(tool: ToolEntry): Promise<void> {
-  const registry = new RegistrySettings({
-    ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
-  });
-  const { key } = await planOf(tool, tool.packages!, {
-    toolsDirs: { python: base, node: base, executable: base },
-    fingerprint: (runtime) => registry.fingerprint(runtime),
-    interpreterOf,
-  });
+  const key = await keyOf(base, tool);
   const directory = join(base, "environments", key);
   await mkdir(directory, { recursive: true });
   await writeFacts(directory, {
