@@ -150,7 +150,9 @@ test("a module that never ends its import is given up", { tags: "full" }, async 
     { tool: { function: "tool" } },
   );
   await using opened = await open();
-  const startMs = performance.now();
-  await expect(describeIn(opened, "tool")).rejects.toMatchObject({ code: "SANDBOX_TIMEOUT" });
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(describeTimeoutMs);
+  const seconds = describeTimeoutMs / 1000;
+  await expect(describeIn(opened, "tool")).rejects.toMatchObject({
+    code: "SANDBOX_TIMEOUT",
+    message: `The tool's module was not imported and described within ${seconds} s`,
+  });
 });
