@@ -129,6 +129,8 @@ export class WorkerPlace {
       DEV_BROKER_HOST: "not.used",
       MANIFEST_PATH: join(this.base, "manifest.yaml"),
       TOOLS_PYTHON_DIR: join(this.base, "tools"),
+      // Sandboxes that describe tools would be taken for those of calls.
+      TOOLS_DESCRIBED_BY: "manifest",
       SANDBOX_WORK_DIR: join(this.base, "work"),
       SANDBOX_BWRAP_BIN: this.sandboxes.bwrapBin,
       ARTIFACT_SERVICE_TYPE: "filesystem",
