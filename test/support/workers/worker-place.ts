@@ -129,8 +129,9 @@ export class WorkerPlace {
       DEV_BROKER_HOST: "not.used",
       MANIFEST_PATH: join(this.base, "manifest.yaml"),
       TOOLS_PYTHON_DIR: join(this.base, "tools"),
-      // Sandboxes that describe tools would be taken for those of calls.
+      // Tests take each sandbox for that of a call, and each message for an answer.
       TOOLS_DESCRIBED_BY: "manifest",
+      TOOLS_DISCOVERY: "0",
       SANDBOX_WORK_DIR: join(this.base, "work"),
       SANDBOX_BWRAP_BIN: this.sandboxes.bwrapBin,
       ARTIFACT_SERVICE_TYPE: "filesystem",
