@@ -31,15 +31,16 @@ export function withSessions(
 
 /**
  * The broker, whose connection is broken by `breakConnection` once it has confirmed the first
- * message: an answer that is not settled.
+ * answer, which is then not settled. Of what a worker publishes, only answers are retried.
  */
 export function breakingAfterAnswer(broker: Broker, breakConnection: () => void): Broker {
   let hasBroken = false;
   return withSessions(broker, (session) => ({
-    async publish(...given) {
-      const outcome = await session.publish(...given);
-      if (!hasBroken) breakConnection();
+    async publish(message, signal) {
+      const outcome = await session.publish(message, signal);
+      if (message.isRetried !== true || hasBroken) return outcome;
       hasBroken = true;
+      breakConnection();
       return outcome;
     },
   }));

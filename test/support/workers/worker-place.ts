@@ -149,7 +149,7 @@ export class WorkerPlace {
     const session = reconnecting(broker, {
       maxAttempts: Number(variables["CONNECT_RETRIES"] ?? 1),
       backoff: { baseMs: 1, capMs: 100 },
-      log: { info: () => undefined, warn: () => undefined },
+      log,
     });
     const worker = new Worker(readConfig(environment), createHost(log, environment), {
       broker: session,
