@@ -2,7 +2,7 @@
  * The tool manifest (design document, section 6).
  */
 import { startKinds } from "../protocol/execution.ts";
-import type { NetworkMode } from "../protocol/operator-fields.ts";
+import type { Network } from "../protocol/network-rules.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
@@ -94,7 +94,7 @@ export interface ToolEntry {
   /** Limits that replace the profile's. */
   readonly limits: Partial<Limits>;
   /** Network that replaces the profile's; undefined for the profile's. */
-  readonly network: NetworkMode | undefined;
+  readonly network: Network | undefined;
   /** Whether the tool sees only its own module of the directory of tools. */
   readonly isolate: boolean;
   readonly mounts: readonly ToolMount[];

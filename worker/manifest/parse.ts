@@ -1,6 +1,7 @@
 /**
  * Parses a manifest file to a Manifest, or to all of its problems with line and column.
  */
+import { toNetwork } from "../protocol/network-rules.ts";
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
@@ -230,7 +231,7 @@ function toEntry(name: string, fields: ToolFields, provides: string | undefined)
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
     limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },
-    network: fields.network ?? undefined,
+    network: fields.network ? toNetwork(fields.network) : undefined,
     isolate: fields.isolate ?? false,
     mounts: (fields.mounts ?? []).map(toMount),
     devices: [...new Set(fields.devices ?? [])],

@@ -3,7 +3,8 @@
  */
 import { z } from "zod";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
-import { entryNameSchema, limitsField, networkField } from "../protocol/operator-fields.ts";
+import { networkField } from "../protocol/network-rules.ts";
+import { entryNameSchema, limitsField } from "../protocol/operator-fields.ts";
 import { queuePattern } from "../protocol/queue-names.ts";
 import {
   accepts,

@@ -4,6 +4,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { PreparedTool, ToolRunner } from "../runners/runner.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
+import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { SandboxBackend, SandboxRequest } from "../sandbox/sandbox.ts";
 import type { Starts, ToolSandbox } from "./starts.ts";
@@ -13,6 +14,8 @@ export interface StartParts {
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly backend: Pick<SandboxBackend, "acquire" | "aheadOf">;
   readonly hostAccess: Pick<HostAccess, "grant">;
+  /** The network of sandboxes of this profile; undefined where it has none or the host's. */
+  readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
 }
 
 /** A tool with its present source, and the request for its sandboxes. Disposed after these. */
@@ -26,7 +29,7 @@ export interface PreparedRequest extends AsyncDisposable {
  * NotGrantedError.
  */
 export async function prepareRequest(
-  { runners, hostAccess }: StartParts,
+  { runners, hostAccess, networkOf }: StartParts,
   entry: ToolEntry,
   profile: Profile,
 ): Promise<PreparedRequest> {
@@ -42,6 +45,7 @@ export async function prepareRequest(
     mounts: [...mounts, ...granted.mounts],
     devices: granted.devices,
     environment,
+    network: networkOf(profile),
   };
   const owned = held.move();
   return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -1,19 +1,10 @@
 /**
- * Fields that manifest and profiles file share: limits and network of a sandbox.
+ * Fields that manifest and profiles file share: limits and names.
  */
 import { z } from "zod";
 import { accepts, acceptsKeys, unquoted, whenFineSoFar } from "../support/text/expectation.ts";
 import { type LimitName, type Limits, limitFacts, limitNames } from "./resource-limits.ts";
 import { toolNameProblem } from "./topics.ts";
-
-/** `none`: empty network namespace. `host`: the host's network, certificates and name service. */
-export type NetworkMode = "none" | "host";
-
-/** Every {@link NetworkMode}, from tight to wide. */
-export const networkModes = ["none", "host"] as const satisfies readonly NetworkMode[];
-
-/** The field `network`. */
-export const networkField = z.enum(networkModes, accepts(`one of ${networkModes.join(", ")}`));
 
 const limitFields: readonly string[] = limitNames.map((name) => limitFacts[name].field);
 

@@ -2,7 +2,7 @@
  * The profile of a call: which settings a manifest and a request may combine.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type NetworkMode, networkModes } from "../protocol/operator-fields.ts";
+import { type Network, meet } from "../protocol/network-rules.ts";
 import { type Limits, limitNames } from "../protocol/resource-limits.ts";
 import { type Profile, idleStartModes, tightestProfile } from "./profile.ts";
 import { backendNames } from "./registry.ts";
@@ -10,7 +10,7 @@ import { backendNames } from "./registry.ts";
 /** What an operator says of one tool in place of its profile. */
 export interface ProfileOverrides {
   readonly limits: Partial<Limits>;
-  readonly network: NetworkMode | undefined;
+  readonly network: Network | undefined;
 }
 
 /** What decides the profile of a call. */
@@ -46,8 +46,16 @@ function overridden(profile: Profile, { limits, network }: ProfileOverrides): Pr
   return {
     ...profile,
     limits: { ...profile.limits, ...limits },
-    network: network ?? profile.network,
+    network: overriddenNetwork(profile.network, network),
   };
+}
+
+/** A word is replaced; two lists must both consent. */
+function overriddenNetwork(profile: Network, override: Network | undefined): Network {
+  if (override === undefined) return profile;
+  return typeof profile === "string" || typeof override === "string"
+    ? override
+    : meet(profile, override);
 }
 
 /** Members that are one of a few words, from tight to wide. */
@@ -61,7 +69,7 @@ function tighterOf(a: Profile, b: Profile): Profile {
     name: a.name,
     backend: tighterWord(backendNames, a.backend, b.backend),
     limits: Object.fromEntries(limits) as Limits,
-    network: tighterWord(networkModes, a.network, b.network),
+    network: meet(a.network, b.network),
     readsEtc: a.readsEtc && b.readsEtc,
     hasVar: a.hasVar && b.hasVar,
     terminals: a.terminals && b.terminals,

@@ -2,7 +2,7 @@
  * Sandbox profiles: what a tool may use and see, as one table of data (design document, section
  * 9.1).
  */
-import type { NetworkMode } from "../protocol/operator-fields.ts";
+import type { Network } from "../protocol/network-rules.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 
 const MiB = 1024 * 1024;
@@ -20,7 +20,7 @@ export interface Profile {
   /** Name of a backend in registry.ts. */
   readonly backend: string;
   readonly limits: Limits;
-  readonly network: NetworkMode;
+  readonly network: Network;
   /** Whether the host's /etc is visible read-only. */
   readonly readsEtc: boolean;
   /** Whether a private /var exists. */

@@ -4,10 +4,10 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
+import { networkField, toNetwork } from "../protocol/network-rules.ts";
 import {
   entryNameSchema,
   limitsField,
-  networkField,
   toLimits,
 } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
@@ -168,7 +168,7 @@ function toProfile(name: string, fields: z.output<typeof profileSchema>): Profil
       name,
       backend: fields.backend ?? base.backend,
       limits: { ...base.limits, ...toLimits(fields.limits) },
-      network: fields.network ?? base.network,
+      network: fields.network ? toNetwork(fields.network) : base.network,
       readsEtc: fields.reads_etc ?? base.readsEtc,
       hasVar: fields.has_var ?? base.hasVar,
       terminals: fields.terminals ?? base.terminals,

@@ -7,6 +7,7 @@ import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/res
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { HostCheck } from "./host-check.ts";
+import type { SandboxNetwork } from "./network/sockets.ts";
 import type { Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
 
@@ -44,6 +45,8 @@ export interface SandboxRequest {
   readonly devices: readonly Device[];
   /** The whole environment inside; nothing else is inherited. */
   readonly environment: ReadonlyMap<string, string>;
+  /** Serves its network where the profile has neither none nor the host's. */
+  readonly network?: SandboxNetwork | undefined;
 }
 
 /** A command line, with paths as they are inside. */
@@ -271,6 +274,8 @@ export class SandboxError extends Error {
    * AheadOfCalls}.
    */
   readonly isUnfit: boolean;
+  /** Whether the network of the sandbox could not be made, so that it did not start. */
+  readonly isEgress: boolean;
 
   constructor(
     message: string,
@@ -278,11 +283,13 @@ export class SandboxError extends Error {
       readonly cause?: unknown;
       readonly setting?: string;
       readonly isUnfit?: boolean;
+      readonly isEgress?: boolean;
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "SandboxError";
     this.setting = options.setting;
     this.isUnfit = options.isUnfit ?? false;
+    this.isEgress = options.isEgress ?? false;
   }
 }

@@ -24,7 +24,7 @@ const outputGraceMs = 250;
 const maxStopMs = 50;
 
 /** The first descriptor behind stdin, stdout and stderr. */
-const firstInputFd = 3;
+export const firstInputFd = 3;
 
 /** How a child ended. */
 export interface SubprocessExit {
@@ -56,7 +56,9 @@ export interface SubprocessOptions {
    * process is killed and `startSubprocess` rejects the same way.
    */
   readonly beforeInputs?: (pid: number) => Promise<void>;
-  /** Whether the descriptor after the inputs is a pipe that the child writes to. */
+  /** Whether the descriptor after the inputs is a pipe that `hold` writes to. */
+  readonly hasHold?: boolean;
+  /** Whether the descriptor after these is a pipe that the child writes to. */
   readonly hasReport?: boolean;
 }
 
@@ -67,6 +69,8 @@ export interface Subprocess {
   readonly channel: Duplex | undefined;
   /** Undefined when the child's descriptor 0 is no pipe. */
   readonly stdin: Writable | undefined;
+  /** What a child reads before it goes on; undefined when it is not held. */
+  readonly hold?: Writable | undefined;
   /** One stream for all readers, made at the first access; see {@link OutputTail.stream}. */
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -93,7 +97,8 @@ export interface Subprocess {
  */
 export async function startSubprocess(options: SubprocessOptions): Promise<Subprocess> {
   const inputs = options.inputs ?? [];
-  const reportFd = firstInputFd + inputs.length;
+  const holdFd = firstInputFd + inputs.length;
+  const reportFd = holdFd + Number(options.hasHold ?? false);
   const channelFd = reportFd + Number(options.hasReport ?? false);
   const [file, argv] = options.hasChannel
     ? withChannelAsInput(channelFd, options)
@@ -107,6 +112,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       "pipe",
       "pipe",
       ...inputs.map(() => "pipe" as const),
+      ...(options.hasHold ? ["pipe" as const] : []),
       ...(options.hasReport ? ["pipe" as const] : []),
       ...(options.hasChannel ? ["pipe" as const] : []),
     ],
@@ -133,12 +139,15 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   report?.on("error", ignoreBrokenPipe);
   const channel = options.hasChannel ? (child.stdio[channelFd] as Duplex) : undefined;
   channel?.on("error", ignoreBrokenPipe);
+  const hold = options.hasHold ? (child.stdio[holdFd] as Writable) : undefined;
+  hold?.on("error", ignoreBrokenPipe);
   const stdin = child.stdio[0] ?? undefined;
   stdin?.on("error", ignoreBrokenPipe);
   return {
     pid,
     channel,
     stdin,
+    hold,
     get stdout() {
       return stdout.stream;
     },

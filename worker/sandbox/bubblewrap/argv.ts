@@ -62,13 +62,17 @@ export interface SystemDirectory {
 /** Files of /etc that programs in /usr need whatever they do. */
 const baseEtc = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"];
 
-/** Files of /etc that name service and TLS need. Private keys below /etc/ssl stay outside. */
-const networkEtc = [
+/** Files of /etc that say how the host finds names; sandboxes with lists have their own. */
+const nameServiceEtc = [
   "/etc/resolv.conf",
   "/etc/hosts",
   "/etc/host.conf",
   "/etc/nsswitch.conf",
   "/etc/gai.conf",
+];
+
+/** Files of /etc that network programs need. Private keys below /etc/ssl stay outside. */
+const networkEtc = [
   "/etc/services",
   "/etc/protocols",
   "/etc/ssl/certs",
@@ -174,6 +178,11 @@ function etc(profile: Profile): readonly string[] {
     // /etc/resolv.conf is a link into this directory where systemd-resolved runs.
     return ["--ro-bind", "/etc", "/etc", "--ro-bind-try", resolvedRun, resolvedRun];
   }
-  const files = profile.network === "host" ? [...baseEtc, ...networkEtc] : baseEtc;
+  const files =
+    profile.network === "none"
+      ? baseEtc
+      : profile.network === "host"
+        ? [...baseEtc, ...nameServiceEtc, ...networkEtc]
+        : [...baseEtc, ...networkEtc];
   return files.flatMap((file) => ["--ro-bind-try", file, file]);
 }

@@ -13,6 +13,7 @@ import {
   unmetChecks,
 } from "../host-check.ts";
 import type { NewId } from "../../support/ids.ts";
+import { Door } from "../network/door.ts";
 import { guardOrphans } from "../orphans.ts";
 import type { Profile } from "../profile.ts";
 import { clampedLimits } from "../rlimits.ts";
@@ -72,7 +73,9 @@ export async function openBubblewrap(
   const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
   const { ownerTag } = workDirs;
   const monitor = new ResourceMonitor();
-  const parts = { bwrapBin, uid, clock, host, ownerTag, monitor, cgroups: found?.cgroups };
+  const { pythonBin = "/usr/bin/python3" } = options;
+  const door = opened.use(new Door({ pythonBin, uid }));
+  const parts = { bwrapBin, uid, clock, host, ownerTag, monitor, cgroups: found?.cgroups, door };
   const { checks } = report;
   return new Backend(parts, checks, found, workDirs, shared, newId, opened.move());
 }

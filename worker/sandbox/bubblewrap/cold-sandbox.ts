@@ -6,6 +6,7 @@ import type { Clock } from "../../support/clock.ts";
 import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-usage.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
+import { type Door, openNetwork } from "../network/door.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -34,6 +35,7 @@ export interface ColdSandboxParts {
   readonly ownerTag: string;
   readonly monitor: ResourceMonitor;
   readonly cgroups: Cgroups | undefined;
+  readonly door: Door;
 }
 
 /** What is said of the sandbox. */
@@ -60,6 +62,7 @@ export class ColdSandbox implements Sandbox {
   readonly #turn: number;
   #isStarted = false;
   #execution: BwrapExecution | undefined;
+  #network: AsyncDisposable | undefined;
 
   /** @param turn spreads sandboxes over the CPUs */
   constructor(
@@ -113,7 +116,7 @@ export class ColdSandbox implements Sandbox {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
     const { bwrapBin, uid, clock, host, ownerTag } = this.#parts;
-    const { profile, memoryBound, mounts, devices, environment } = this.#request;
+    const { profile, memoryBound, mounts, devices, environment, network } = this.#request;
     const { limits } = this;
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
     const isTemplate = templateDir !== undefined;
@@ -127,6 +130,7 @@ export class ColdSandbox implements Sandbox {
         seccomp: isTemplate ? templateFilter() : host.seccomp,
         hasChannel: kind === "wait",
         hasStdin: kind === "call" && (launch.hasStdin ?? false),
+        isHeld: network !== undefined,
         openUsage: () => this.#openUsage(),
         placement: placement(limits, cpuIds, this.#turn),
         argv: [...prefix, ...launch.argv],
@@ -137,7 +141,7 @@ export class ColdSandbox implements Sandbox {
           namesHost,
           systemDirectories,
           workDir,
-          mounts,
+          mounts: [...(network?.mounts ?? []), ...mounts],
           boundInputs,
           devices,
           environment,
@@ -146,6 +150,11 @@ export class ColdSandbox implements Sandbox {
       },
       clock,
     );
+    const namespaces = network && (await this.#execution.namespaces());
+    // One that ended says itself why.
+    if (network === undefined || namespaces === undefined) return this.#execution;
+    this.#network = await openNetwork(network, this.#parts.door, namespaces);
+    this.#execution.letGo();
     return this.#execution;
   }
 
@@ -160,6 +169,7 @@ export class ColdSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#execution?.stop(0);
+      await this.#network?.[Symbol.asyncDispose]();
     } finally {
       await this.workDir[Symbol.asyncDispose]();
     }

@@ -8,11 +8,18 @@ import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
 import { limitOfSignal } from "./exit-reason.ts";
+import type { HeldSandbox } from "../network/door.ts";
 import { ownerTagOptions } from "../orphans.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
-import { type Subprocess, awaitOutput, killWithChildren, startSubprocess } from "../subprocess.ts";
+import {
+  type Subprocess,
+  awaitOutput,
+  firstInputFd,
+  killWithChildren,
+  startSubprocess,
+} from "../subprocess.ts";
 import { awaitEnd, putLast } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
@@ -27,6 +34,8 @@ export interface BwrapCommand {
   /** Options for `--args`. */
   readonly options: readonly string[];
   readonly argv: readonly string[];
+  /** Whether the command waits for {@link BwrapExecution.letGo}. */
+  readonly isHeld?: boolean;
   /** The system-call filter, or undefined where there is none for this architecture. */
   readonly seccomp: Uint8Array | undefined;
   readonly uid: number | undefined;
@@ -45,6 +54,17 @@ export function encodeArgs(options: readonly string[]): string {
   return options.map((option) => `${option}\0`).join("");
 }
 
+/** Where bubblewrap finds its inputs and its report, in the order of {@link startSubprocess}. */
+function descriptorOptions({ seccomp, isHeld = false }: BwrapCommand): readonly string[] {
+  const names = [
+    "--args",
+    ...(seccomp === undefined ? [] : ["--seccomp"]),
+    ...(isHeld ? ["--block-fd"] : []),
+    "--json-status-fd",
+  ];
+  return names.flatMap((name, index) => [name, String(firstInputFd + index)]);
+}
+
 /** Starts bubblewrap. Throws SandboxError when the program itself cannot be started. */
 export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<BwrapExecution> {
   let usage: SandboxUsage | undefined;
@@ -60,9 +80,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       argv: [
         ...argv,
         ...ownerTagOptions(command.ownerTag),
-        ...(seccomp === undefined
-          ? ["--args", "3", "--json-status-fd", "4"]
-          : ["--args", "3", "--seccomp", "4", "--json-status-fd", "5"]),
+        ...descriptorOptions(command),
         "--",
         ...command.argv,
       ],
@@ -71,6 +89,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       hasChannel: command.hasChannel ?? false,
       hasStdin: command.hasStdin ?? false,
       inputs: seccomp === undefined ? [options] : [options, seccomp],
+      hasHold: command.isHeld ?? false,
       // bubblewrap makes no process before it has its options. It can load meanwhile.
       beforeInputs: async (pid) => {
         putLast(pid);
@@ -146,6 +165,19 @@ export class BwrapExecution implements Execution {
    */
   get networkNamespace(): number | undefined {
     return this.#report.networkNamespace;
+  }
+
+  /** Waits for the namespaces of a command that is held; undefined when it ended before. */
+  async namespaces(): Promise<HeldSandbox | undefined> {
+    await this.#started;
+    const { childPid: pid, networkNamespace: namespace } = this.#report;
+    if (pid === undefined || namespace === undefined) return undefined;
+    return { pid, namespace, raisesLoopback: false };
+  }
+
+  /** Lets a command that is held begin. */
+  letGo(): void {
+    this.#child.hold?.end("go");
   }
 
   /** The command has nothing to do until `beginCall`, and is sampled less often. */

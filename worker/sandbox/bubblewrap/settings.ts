@@ -7,6 +7,8 @@ import type { CheckName } from "../host-check.ts";
 export interface BubblewrapSettings {
   /** Program file, or its name in the search path. */
   readonly bwrapBin: string;
+  /** A Python that makes the sockets of sandboxes with a network of their own. */
+  readonly pythonBin?: string;
   /** Checks that this host must pass; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
 }

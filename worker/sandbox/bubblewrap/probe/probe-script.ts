@@ -5,7 +5,7 @@ import { readFile, readlink } from "node:fs/promises";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import { ProcessTree } from "../../accounting/process-tree.ts";
 import { TmpfsUsage } from "../../accounting/tmpfs-usage.ts";
-import type { NetworkMode } from "../../../protocol/operator-fields.ts";
+import type { Network } from "../../../protocol/network-rules.ts";
 import type { Profile } from "../../profile.ts";
 import { type RlimitName, resourceOf, rlimitNames } from "../../rlimits.ts";
 import { workDirInside } from "../../sandbox.ts";
@@ -75,7 +75,7 @@ export interface TrialObservation {
   readonly profile: string;
   /** Program of its first process: bubblewrap, even behind a script; undefined when hidden. */
   readonly program: string | undefined;
-  readonly network: NetworkMode;
+  readonly network: Network;
   /** Number of its own network namespace, or undefined. */
   readonly networkNamespace: number | undefined;
   /** The refusal of a user namespace inside the sandbox, or `made`. */

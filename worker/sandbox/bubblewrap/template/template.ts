@@ -2,6 +2,7 @@
  * A template: a sandbox that has loaded a tool, and from which sandboxes for calls are forked.
  * docs/adr/0023-children-of-a-template.md says what isolates them.
  */
+import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import type { NewId } from "../../../support/ids.ts";
@@ -15,6 +16,7 @@ import {
   type SandboxRequest,
   type Template,
 } from "../../sandbox.ts";
+import { type HeldSandbox, openNetwork } from "../../network/door.ts";
 import { SandboxUsage } from "../../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
@@ -81,6 +83,12 @@ function processOf({ execution }: WaitingCommand): number {
   return pid;
 }
 
+/** A child that waits: it holds its number until it is waited for. */
+function heldSandbox(pid: number): HeldSandbox {
+  const namespace = statSync(`/proc/${pid}/ns/net`).ino;
+  return { pid, namespace, raisesLoopback: true };
+}
+
 interface Opened {
   readonly request: SandboxRequest;
   readonly limits: Limits;
@@ -129,7 +137,7 @@ class OpenTemplate implements Template {
     held.use(this.#begin());
     const workDir = held.use(await workDirs.take({ parent: directory }));
     // One after the other: until a child has its own control group, it counts with the template.
-    const made = this.#turn.then(() => this.#make(workDir, either));
+    const made = this.#turn.then(() => this.#make(workDir, held, either));
     this.#turn = made.catch(() => undefined);
     const execution = await made;
     held.defer(async () => void (await execution.stop(0)));
@@ -142,12 +150,21 @@ class OpenTemplate implements Template {
     return parkedSandbox({ sandbox, command, privateBytes, owned: held.move() });
   }
 
-  /** A child within its limits, on its way to be ready. */
-  async #make(workDir: WorkDir, signal: AbortSignal): Promise<BwrapExecution> {
+  /** A child within its limits, on its way to be ready; its network is given to `held`. */
+  async #make(
+    workDir: WorkDir,
+    held: AsyncDisposableStack,
+    signal: AbortSignal,
+  ): Promise<BwrapExecution> {
     signal.throwIfAborted();
     const child = await this.#fork(basename(workDir.path), signal);
     try {
       const execution = await this.#enter(child, workDir);
+      const { network } = this.#opened.request;
+      if (network !== undefined) {
+        const { door } = this.#parts.sandboxes;
+        held.use(await openNetwork(network, door, heldSandbox(child.pid), signal));
+      }
       child.letGo();
       return execution;
     } catch (error) {

@@ -1,0 +1,101 @@
+/**
+ * The network of one sandbox that may reach some hosts: name service and connections, served by
+ * sockets of the worker inside the sandbox's namespace.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { NetworkPolicy } from "../protocol/network-rules.ts";
+import type { NamespaceSockets, SandboxNetwork } from "../sandbox/network/sockets.ts";
+import type { Profile } from "../sandbox/profile.ts";
+import type { ReadOnlyMount } from "../sandbox/sandbox.ts";
+import type { Clock } from "../support/clock.ts";
+import type { WorkerEndpoint } from "./dial.ts";
+import { serveNames } from "./dns.ts";
+import { SandboxNames } from "./names.ts";
+import { knowsName, portsOf } from "./policy.ts";
+import { NetworkRecord } from "./record.ts";
+import { Connections } from "./tcp.ts";
+
+/** Files of name service inside sandboxes: resolv.conf(5), nsswitch.conf(5), hosts(5). */
+const files: Readonly<Record<string, string>> = {
+  "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n",
+  "nsswitch.conf": "hosts: files dns\n",
+  hosts: "127.0.0.1 localhost\n",
+};
+
+const dnsPlace = { address: "127.0.0.1", port: 53 };
+
+/** Every address of the namespace. */
+const anyAddress = "0.0.0.0";
+
+/** Parts that all networks share. */
+export interface EgressParts {
+  /** A directory that sandboxes can mount from. */
+  readonly scratchDir: string;
+  /** What no sandbox reaches, whatever its lists say. */
+  readonly endpoints: readonly WorkerEndpoint[];
+  readonly clock: Clock;
+}
+
+/** Makes networks of sandboxes. */
+export class Egress {
+  readonly #parts: EgressParts;
+  readonly #mounts: readonly ReadOnlyMount[];
+
+  private constructor(parts: EgressParts, mounts: readonly ReadOnlyMount[]) {
+    this.#parts = parts;
+    this.#mounts = mounts;
+  }
+
+  /** Writes the files that sandboxes mount; they go with the scratch directory. */
+  static async open(parts: EgressParts): Promise<Egress> {
+    const directory = join(parts.scratchDir, "network");
+    await mkdir(directory, { recursive: true, mode: 0o755 });
+    const mounts = Object.entries(files).map(async ([name, content]) => {
+      const source = join(directory, name);
+      await writeFile(source, content, { mode: 0o644 });
+      return { source, target: `/etc/${name}` };
+    });
+    return new Egress(parts, await Promise.all(mounts));
+  }
+
+  /** The network of sandboxes of a profile; undefined where it has none or the host's. */
+  networkOf({ network: policy }: Pick<Profile, "network">): SandboxNetwork | undefined {
+    if (typeof policy === "string") return undefined;
+    return {
+      mounts: this.#mounts,
+      open: (sockets, signal) => this.#serve(policy, sockets, signal),
+    };
+  }
+
+  async #serve(
+    policy: NetworkPolicy,
+    sockets: NamespaceSockets,
+    signal: AbortSignal,
+  ): Promise<AsyncDisposable> {
+    const { endpoints, clock } = this.#parts;
+    const places = portsOf(policy).map((port) => ({ address: anyAddress, port }));
+    const opened = await sockets.open({ tcp: [dnsPlace, ...places], udp: [dnsPlace] }, signal);
+    const [dnsServer, ...servers] = opened.tcp;
+    const [dnsSocket] = opened.udp;
+    if (dnsServer === undefined || dnsSocket === undefined) throw new Error("no sockets");
+    const names = new SandboxNames();
+    const addressOf = (name: string): string | undefined =>
+      knowsName(policy, name) ? names.addressOf(name) : undefined;
+    serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
+    const ended = new AbortController();
+    const record = new NetworkRecord();
+    const connections = new Connections({
+      ...{ policy, names, record, endpoints },
+      signal: ended.signal,
+    });
+    for (const server of servers) server.on("connection", (client) => connections.take(client));
+    return {
+      [Symbol.asyncDispose]: () => {
+        ended.abort(new Error("the sandbox is gone"));
+        opened[Symbol.dispose]();
+        return Promise.resolve();
+      },
+    };
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Decides what a sandbox may reach by the lists of its network.
+ */
+import { BlockList } from "node:net";
+import type { HostPattern, NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
+
+/** What a sandbox dials: a name that it asked for, or an address that it brought itself. */
+export type Dialled =
+  | { readonly kind: "name"; readonly name: string; readonly port: number }
+  | { readonly kind: "address"; readonly address: string; readonly port: number };
+
+/** What the rules of every list that match grant together. */
+export interface Grant {
+  readonly allowsPrivate: boolean;
+  readonly allowsAnySni: boolean;
+}
+
+/** Whether some rule of each list allows the name on some port, so that it gets an address. */
+export function knowsName({ lists }: NetworkPolicy, name: string): boolean {
+  return lists.every((rules) => rules.some(({ host }) => matchesName(host, name)));
+}
+
+/** What is granted; undefined where some list has no rule for it. */
+export function grantFor({ lists }: NetworkPolicy, dialled: Dialled): Grant | undefined {
+  const matching = lists.map((rules) => rules.filter((rule) => matches(rule, dialled)));
+  if (lists.length === 0 || matching.some((rules) => rules.length === 0)) return undefined;
+  const inEach = (has: (rule: NetworkRule) => boolean): boolean =>
+    matching.every((rules) => rules.some(has));
+  return {
+    allowsPrivate: inEach(({ allowsPrivate }) => allowsPrivate),
+    allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni),
+  };
+}
+
+/** Every port that some connection may have. */
+export function portsOf({ lists }: NetworkPolicy): readonly number[] {
+  const [first = [], ...others] = lists.map(
+    (rules) => new Set(rules.flatMap(({ ports }) => ports)),
+  );
+  return [...first].filter((port) => others.every((ports) => ports.has(port)));
+}
+
+function matches({ host, ports }: NetworkRule, dialled: Dialled): boolean {
+  if (!ports.includes(dialled.port)) return false;
+  return dialled.kind === "name"
+    ? matchesName(host, dialled.name)
+    : host.kind === "range" && isInRange(host, dialled.address);
+}
+
+function matchesName(host: HostPattern, name: string): boolean {
+  switch (host.kind) {
+    case "name":
+      return name === host.name;
+    case "subdomains":
+      return name.endsWith(`.${host.name}`);
+    case "domain":
+      return name === host.name || name.endsWith(`.${host.name}`);
+    case "range":
+      return false;
+  }
+}
+
+function isInRange(
+  { address, prefix }: Extract<HostPattern, { kind: "range" }>,
+  dialled: string,
+): boolean {
+  const range = new BlockList();
+  range.addSubnet(address, prefix, "ipv4");
+  return range.check(dialled, "ipv4");
+}

@@ -1,0 +1,155 @@
+/**
+ * Connections of a sandbox to what it dialled, each checked and spliced.
+ */
+import type { Socket } from "node:net";
+import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
+import { canonicalName } from "../protocol/network-rules.ts";
+import { DialError, type WorkerEndpoint, dial } from "./dial.ts";
+import type { SandboxNames } from "./names.ts";
+import { type Dialled, type Grant, grantFor } from "./policy.ts";
+import type { NetworkPolicy } from "../protocol/network-rules.ts";
+import type { NetworkRecord, RefusalReason } from "./record.ts";
+
+/** Connections that one sandbox may make in all. */
+export const maxConnectionsInAll = 1_000;
+
+/** Milliseconds without a byte in any direction, after which a connection ends. */
+export const idleMs = 5 * 60_000;
+
+/** Milliseconds for the first message of TLS. */
+const helloMs = 10_000;
+
+/** The port on which nothing but TLS passes. */
+const tlsPort = 443;
+
+/** First byte of a TLS handshake: RFC 8446, section 5.1. */
+const handshakeRecord = 0x16;
+
+/** What serves the connections of one sandbox. */
+export interface ConnectionParts {
+  readonly policy: NetworkPolicy;
+  readonly names: SandboxNames;
+  readonly record: NetworkRecord;
+  readonly endpoints: readonly WorkerEndpoint[];
+  /** Aborts with the sandbox. */
+  readonly signal: AbortSignal;
+}
+
+/** Splices connections until its signal aborts. */
+export class Connections {
+  readonly #parts: ConnectionParts;
+  readonly #open = new Set<Socket>();
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+    parts.signal.addEventListener("abort", () => {
+      for (const socket of this.#open) socket.destroy();
+    });
+  }
+
+  /** Takes over a paused connection from inside. Never throws. */
+  take(client: Socket): void {
+    const { record, policy } = this.#parts;
+    client.on("error", () => undefined);
+    const dialled = this.#dialledBy(client);
+    const isOneTooMany =
+      this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
+    if (dialled === undefined) return refuse(client);
+    if (isOneTooMany) return this.#refuse(client, dialled, "too-many-connections");
+    record.connections++;
+    this.#open.add(client);
+    client.once("close", () => this.#open.delete(client));
+    this.#serve(client, dialled).catch((error: unknown) => {
+      const reason = error instanceof DialError ? error.reason : "unreachable";
+      this.#refuse(client, dialled, reason);
+    });
+  }
+
+  #dialledBy(client: Socket): Dialled | undefined {
+    const { localAddress: address, localPort: port } = client;
+    // A connection that is gone already has none.
+    if (address === undefined || port === undefined) return undefined;
+    const name = this.#parts.names.nameOf(address);
+    return name === undefined ? { kind: "address", address, port } : { kind: "name", name, port };
+  }
+
+  async #serve(client: Socket, dialled: Dialled): Promise<void> {
+    const { policy, endpoints, signal } = this.#parts;
+    const grant = grantFor(policy, dialled);
+    if (grant === undefined) throw new DialError("no-rule");
+    const gone = new AbortController();
+    const onClose = (): void => gone.abort(new Error("the connection is gone"));
+    client.once("close", onClose);
+    const upstream = await dial(dialled, grant, endpoints, AbortSignal.any([signal, gone.signal]));
+    client.off("close", onClose);
+    if (client.destroyed) return void upstream.destroy();
+    bind(client, upstream);
+    const { record } = this.#parts;
+    upstream.on("data", (chunk: Buffer) => (record.receivedBytes += chunk.byteLength));
+    // Servers that speak first are not held up.
+    upstream.pipe(client);
+    const reason = await refusalOfFirstBytes(client, dialled, grant);
+    if (reason !== undefined) throw new DialError(reason);
+    client.on("data", (chunk: Buffer) => (record.sentBytes += chunk.byteLength));
+    client.pipe(upstream);
+  }
+
+  #refuse(client: Socket, dialled: Dialled, reason: RefusalReason): void {
+    this.#parts.record.refuse(dialled, reason);
+    refuse(client);
+  }
+}
+
+/** Each ends with the other, and both when nothing passes. */
+function bind(client: Socket, upstream: Socket): void {
+  upstream.on("error", () => client.resetAndDestroy());
+  client.once("close", () => upstream.destroy());
+  upstream.once("close", () => client.destroySoon());
+  client.setTimeout(idleMs, () => client.destroy());
+}
+
+function refuse(client: Socket): void {
+  if (!client.destroyed) client.resetAndDestroy();
+}
+
+/** TLS must name the host that was dialled, so that no other behind the same address is reached. */
+async function refusalOfFirstBytes(
+  client: Socket,
+  dialled: Dialled,
+  { allowsAnySni }: Grant,
+): Promise<RefusalReason | undefined> {
+  const first = await firstByte(client);
+  if (first === undefined) return undefined;
+  if (first !== handshakeRecord)
+    return dialled.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
+  if (allowsAnySni || dialled.kind === "address") return undefined;
+  const timer = setTimeout(() => client.destroy(), helloMs);
+  try {
+    const hello = await readTlsClientHello(client);
+    const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
+    return canonicalName(serverName) === dialled.name ? undefined : "sni";
+  } catch {
+    return "sni";
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Undefined for a connection that ends without one. */
+async function firstByte(client: Socket): Promise<number | undefined> {
+  for (;;) {
+    const chunk = client.read() as Buffer | null;
+    if (chunk !== null) {
+      client.unshift(chunk);
+      return chunk[0];
+    }
+    if (client.readableEnded || client.destroyed) return undefined;
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        for (const event of ["readable", "end", "close"]) client.off(event, settle);
+        resolve();
+      };
+      for (const event of ["readable", "end", "close"]) client.once(event, settle);
+    });
+  }
+}

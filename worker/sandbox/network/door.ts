@@ -1,0 +1,183 @@
+/**
+ * Sockets of this process inside sandboxes, by a program that enters their namespaces (door.py).
+ *
+ * It hands sockets over as Node hands handles to a child, which is a format of Node's own
+ * (`lib/internal/child_process.js`): this file and door.py are the only ones that know it.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Socket as DatagramSocket } from "node:dgram";
+import { Server } from "node:net";
+import { readFileSync } from "node:fs";
+import { abortable } from "../../support/timeout.ts";
+import { SandboxError } from "../sandbox.ts";
+import type { NamespaceSockets, OpenedSockets, SandboxNetwork, SocketPlaces } from "./sockets.ts";
+
+/** Milliseconds for the sockets of one sandbox; they take a few. */
+const openTimeoutMs = 5_000;
+
+/** Most requests that wait for the door. */
+const maxWaiting = 1_024;
+
+/** Bytes that are kept of what the door writes to stderr. */
+const maxComplaintBytes = 4_096;
+
+/** How the door is started. */
+export interface DoorOptions {
+  /** A Python of 3.9 or later. */
+  readonly pythonBin: string;
+  /** uid and gid of the sandboxes, or undefined for the worker's own. */
+  readonly uid: number | undefined;
+}
+
+/** A sandbox that waits for its network. */
+export interface HeldSandbox {
+  /** Its first process, as this host numbers it. */
+  readonly pid: number;
+  /** The number of its network namespace, namespaces(7). */
+  readonly namespace: number;
+  /** Whether its loopback interface is to be brought up; else that is waited for. */
+  readonly raisesLoopback: boolean;
+}
+
+/**
+ * Opens the network of a sandbox whose command has not started. Throws SandboxError with
+ * `isEgress`.
+ */
+export async function openNetwork(
+  network: SandboxNetwork,
+  door: Door,
+  sandbox: HeldSandbox,
+  signal: AbortSignal = AbortSignal.any([]),
+): Promise<AsyncDisposable> {
+  try {
+    return await network.open(door.into(sandbox), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new SandboxError("a sandbox has no network, and was not started", {
+      cause: error,
+      isEgress: true,
+    });
+  }
+}
+
+type Handle = Server | DatagramSocket;
+
+/** What comes from the door; `index` comes with a handle. */
+interface Message {
+  readonly id: number;
+  readonly index?: number;
+  readonly error?: string;
+}
+
+interface Waiting {
+  readonly handles: Handle[];
+  readonly finished: PromiseWithResolvers<void>;
+}
+
+/** Starts its program with the first sandbox, and again after its end. */
+export class Door implements AsyncDisposable {
+  readonly #options: DoorOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #child: ChildProcess | undefined;
+  #complaint = "";
+  #lastId = 0;
+  #isDisposed = false;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+  }
+
+  /** The sockets of one sandbox, whose command has not started. */
+  into(sandbox: HeldSandbox): NamespaceSockets {
+    return { open: (places, signal) => this.#open(sandbox, places, signal) };
+  }
+
+  async #open(
+    sandbox: HeldSandbox,
+    places: SocketPlaces,
+    signal: AbortSignal,
+  ): Promise<OpenedSockets> {
+    if (this.#isDisposed) throw new SandboxError("the door to networks of sandboxes is closed");
+    if (this.#waiting.size >= maxWaiting)
+      throw new SandboxError("too many sandboxes wait for their network");
+    const id = ++this.#lastId;
+    const waiting: Waiting = { handles: [], finished: Promise.withResolvers() };
+    this.#waiting.set(id, waiting);
+    try {
+      const child = (this.#child ??= this.#start());
+      child.send({ id, ...sandbox, ...places }, (error) => {
+        if (error !== null) waiting.finished.reject(error);
+      });
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(openTimeoutMs)]);
+      await abortable(waiting.finished.promise, bounded);
+      return opened(waiting.handles, places);
+    } catch (error) {
+      closeAll(waiting.handles);
+      signal.throwIfAborted();
+      throw new SandboxError("the network of a sandbox cannot be made", { cause: error });
+    } finally {
+      this.#waiting.delete(id);
+    }
+  }
+
+  #start(): ChildProcess {
+    const { pythonBin, uid } = this.#options;
+    // By its text: the user of sandboxes may not be able to read the worker's files.
+    const program = readFileSync(new URL("door.py", import.meta.url), "utf8");
+    const child = spawn(pythonBin, ["-I", "-S", "-c", program], {
+      cwd: "/",
+      env: {},
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
+    this.#complaint = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      this.#complaint = (this.#complaint + chunk.toString()).slice(-maxComplaintBytes);
+    });
+    child.on("message", (message: Message, handle) => this.#receive(message, handle as Handle));
+    const lost = (error?: Error): void => {
+      if (this.#child === child) this.#child = undefined;
+      const cause = error ?? new Error(this.#complaint);
+      const failure = new Error("the door to networks of sandboxes has ended", { cause });
+      for (const { finished } of this.#waiting.values()) finished.reject(failure);
+    };
+    child.once("error", lost);
+    child.once("exit", () => lost());
+    return child;
+  }
+
+  #receive({ id, index, error }: Message, handle: Handle): void {
+    const waiting = this.#waiting.get(id);
+    // Of a sandbox that is not waited for any more.
+    if (waiting === undefined) return index === undefined ? undefined : closeAll([handle]);
+    if (index !== undefined) {
+      // As options of `createServer`, which this server was not made by.
+      if (handle instanceof Server)
+        Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true });
+      waiting.handles[index] = handle;
+    } else if (error === undefined) waiting.finished.resolve();
+    else waiting.finished.reject(new Error(error));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+function opened(handles: readonly Handle[], { tcp, udp }: SocketPlaces): OpenedSockets {
+  const servers = handles.slice(0, tcp.length) as Server[];
+  const datagrams = handles.slice(tcp.length) as DatagramSocket[];
+  if (datagrams.length !== udp.length) throw new Error("the door handed over too few sockets");
+  return { tcp: servers, udp: datagrams, [Symbol.dispose]: () => closeAll(handles) };
+}
+
+function closeAll(handles: readonly Handle[]): void {
+  for (const handle of handles) handle?.close();
+}

@@ -1,0 +1,47 @@
+/**
+ * The contract of a sandbox's own network: the worker's sockets inside its network namespace.
+ */
+import type { Socket as DatagramSocket } from "node:dgram";
+import type { Server } from "node:net";
+import type { ReadOnlyMount } from "../sandbox.ts";
+
+/** Where a socket of the worker stands inside a sandbox. */
+export interface SocketPlace {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** The sockets that {@link NamespaceSockets.open} makes. */
+export interface SocketPlaces {
+  readonly tcp: readonly SocketPlace[];
+  readonly udp: readonly SocketPlace[];
+}
+
+/**
+ * The worker's sockets inside one sandbox, in the order of their places. Connections of the servers
+ * come half open, with `pauseOnConnect`. Disposing closes them.
+ */
+export interface OpenedSockets extends Disposable {
+  readonly tcp: readonly Server[];
+  readonly udp: readonly DatagramSocket[];
+}
+
+/** Makes sockets inside the network namespace of one sandbox, before its command runs. */
+export interface NamespaceSockets {
+  /**
+   * All or none; the caller owns them. Every address of the namespace leads to them, whatever is
+   * dialled. Throws SandboxError; the signal's reason.
+   */
+  open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
+}
+
+/** A network that sandboxes are made with, in place of none or of the host's. */
+export interface SandboxNetwork {
+  /** Files of name service inside. */
+  readonly mounts: readonly ReadOnlyMount[];
+  /**
+   * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
+   * rejects. Whoever made the sandbox disposes it when the sandbox is gone.
+   */
+  open(sockets: NamespaceSockets, signal: AbortSignal): Promise<AsyncDisposable>;
+}
