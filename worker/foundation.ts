@@ -16,6 +16,7 @@ import { type ToolCatalog, openCatalog } from "./manifest/catalog.ts";
 import type { Runtime, ToolEntry } from "./manifest/manifest.ts";
 import type { ToolsetRevision } from "./manifest/toolsets/snapshots.ts";
 import { Toolsets } from "./manifest/toolsets/toolsets.ts";
+import { CodeWatch } from "./pool/code/code-watch.ts";
 import { publicRefusal } from "./protocol/refusal.ts";
 import { openExecutableRunner } from "./runners/executable.ts";
 import { openNodeRunner } from "./runners/node.ts";
@@ -53,6 +54,8 @@ export interface Foundation extends AsyncDisposable {
   readonly audit: AuditLog | undefined;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly environments: ToolEnvironments;
+  /** Follows no code until it is asked to. */
+  readonly codeWatch: CodeWatch;
   readonly catalog: ToolCatalog;
   /** Undefined without `TOOLSETS_DIR`. */
   readonly toolsets: Pick<Toolsets, "lease"> | undefined;
@@ -108,6 +111,13 @@ export async function openFoundation(
   const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
   const given = { backend, preparedPython, installs, toolsets };
   const { runners, environments } = parts.use(await openLanguages(config, host, given));
+  const codeWatch = parts.use(
+    new CodeWatch({
+      runners: runners.byRuntime,
+      clock: host.clock,
+      log: host.log.child({ part: "code" }),
+    }),
+  );
   const hostAccess = createHostAccess(config);
   const catalog = parts.use(
     await openCatalog({
@@ -138,6 +148,7 @@ export async function openFoundation(
     audit,
     runners: runners.byRuntime,
     environments,
+    codeWatch,
     catalog,
     toolsets,
     profiles,

@@ -275,9 +275,14 @@ export class Worker implements AsyncDisposable {
     const log = this.#host.log.child({ part: "schemas" });
     if (this.#config.describedBy === "manifest") return new DescribedTools({ clock, log });
     const descriptions = wireDescriptions(this.#config, this.#host, foundation);
-    const describe: DescribeTool = (tool, whileAsking, toolConfig) =>
-      descriptions.describe(tool, whileAsking, toolConfig);
-    return new DescribedTools({ describe, clock, log });
+    const { codeWatch } = foundation;
+    const describe: DescribeTool = (tool, whileAsking, toolConfig) => {
+      codeWatch.follow(tool.runtime);
+      return descriptions.describe(tool, whileAsking, toolConfig);
+    };
+    const described = new DescribedTools({ describe, clock, log });
+    this.#parts.use(codeWatch.onChange((runtime) => described.codeChanged(runtime)));
+    return described;
   }
 
   #discover(

@@ -2,6 +2,7 @@
  * Descriptions of tools between a worker and agents, over a DevBroker.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse as parseYaml } from "yaml";
@@ -19,8 +20,7 @@ const tools = {
   typed: { function: "takes_two", description: "Two.", parameters },
   coerced: { function: "takes_two", description: "Two.", parameters, coerce: true },
   reads: {
-    module: "reading",
-    function: "read",
+    ...{ module: "reading", function: "read", description: "Reads.", parameters: {} },
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   read_typed: {
@@ -35,7 +35,10 @@ const tools = {
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   derived: { module: "derived", function: "forecast" },
-  strict: { function: "well", output_schema: { required: ["missing"] } },
+  strict: {
+    ...{ function: "well", description: "Strict.", parameters: {} },
+    output_schema: { required: ["missing"] },
+  },
 };
 const reading = `
 def read(ctx, text=None, texts=()):
@@ -267,5 +270,20 @@ describe("a call", () => {
       code: "EXECUTION_ERROR",
       message: expect.stringContaining("result.missing: missing, expected a value") as string,
     });
+  });
+});
+
+describe("a tool whose code changes", () => {
+  test("is broadcast anew by a worker without idle sandboxes", async () => {
+    expect(rig.config.sandbox.maxWarmBytes).toBe(0);
+    const topic = discoveryTopic(namespace, "init", "derived");
+    const last = () => jsonOf(heard.findLast((message) => message.topic === topic));
+    await vi.waitFor(last, patience);
+    const changed = derived.replace("Forecast for a city", "Weather of a town");
+    await writeFile(join(rig.toolsDir, "derived.py"), changed);
+    await vi.waitFor(
+      () => expect(last()).toMatchObject({ params: { description: "Weather of a town." } }),
+      patience,
+    );
   });
 });
