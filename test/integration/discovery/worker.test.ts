@@ -35,6 +35,7 @@ const tools = {
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   derived: { module: "derived", function: "forecast" },
+  ends: { module: "ends", function: "run" },
   strict: {
     ...{ function: "well", description: "Strict.", parameters: {} },
     output_schema: { required: ["missing"] },
@@ -56,6 +57,13 @@ def forecast(city: str, days: int = 3):
     return {"city": city, "days": days}
 `;
 
+/** What it prints may be a secret of its variables. */
+const ends = `
+import os, sys
+print("printed by the tool", file=sys.stderr, flush=True)
+os._exit(3)
+`;
+
 let rig: Rig;
 let session: BrokerSession;
 const heard: HeardMessage[] = [];
@@ -63,7 +71,7 @@ const heard: HeardMessage[] = [];
 beforeAll(async () => {
   rig = await startRig({
     tools,
-    files: { "reading.py": reading, "derived.py": derived },
+    files: { "reading.py": reading, "derived.py": derived, "ends.py": ends },
     environment: { TOOLS_DESCRIBED_BY: "code" },
   });
   const broker = await openDevBroker(rig.broker, { namespace, name: "agent" });
@@ -182,6 +190,23 @@ describe("a tool that the manifest does not describe", () => {
     expect(await rig.call("derived", { city: "Ulm" })).toMatchObject({
       toolResult: { city: "Ulm", days: 3 },
     });
+  });
+});
+
+describe("a tool that cannot be described", () => {
+  test("has no word that it printed in a message, and in no log", async () => {
+    const error = { code: "SANDBOX_FAILED", message: "The tool's code could not be described" };
+    expect(await ask("init_request", "ends", request("init_request"))).toMatchObject({ error });
+    const topic = discoveryTopic(namespace, "failed_discovery", "ends");
+    const failed = await vi.waitFor(
+      () => jsonOf(heard.find((message) => message.topic === topic)),
+      patience,
+    );
+    expect(failed).toMatchObject({ params: { tool_name: "ends", error } });
+    for (const { payload } of heard)
+      expect(Buffer.from(payload).toString()).not.toContain("printed by the tool");
+    expect(rig.logLines.join("")).toContain("tool.not_described");
+    expect(rig.logLines.join("")).not.toContain("printed by the tool");
   });
 });
 
