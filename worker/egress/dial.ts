@@ -3,9 +3,9 @@
  */
 import { lookup } from "node:dns/promises";
 import { type Socket, connect } from "node:net";
+import type { RefusalReason } from "../protocol/execution.ts";
 import { isOwn, isPublic } from "./addresses.ts";
 import type { Dialled, Grant } from "./policy.ts";
-import type { RefusalReason } from "./record.ts";
 
 /** Milliseconds to find the addresses of a name and to connect. */
 export const dialTimeoutMs = 10_000;
@@ -17,6 +17,22 @@ const maxTried = 4;
 export interface WorkerEndpoint {
   readonly host: string;
   readonly port: number;
+}
+
+/** The addresses of a name, IPv4 first. Rejects for one that has none. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+/** As programs of this host find them. */
+export const resolveAsHost: Resolve = async (name) => {
+  const found = await lookup(name, { all: true, order: "ipv4first" });
+  return found.map(({ address }) => address);
+};
+
+/** What {@link dial} needs to know of the host. */
+export interface DialParts {
+  readonly resolve: Resolve;
+  /** What no sandbox reaches, whatever its lists say. */
+  readonly endpoints: readonly WorkerEndpoint[];
 }
 
 /** Why nothing was dialled, or could be. */
@@ -34,14 +50,16 @@ export class DialError extends Error {
 export async function dial(
   dialled: Dialled,
   grant: Grant,
-  endpoints: readonly WorkerEndpoint[],
+  { resolve, endpoints }: DialParts,
   signal: AbortSignal,
 ): Promise<Socket> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(dialTimeoutMs)]);
-  const addresses = dialled.kind === "name" ? await addressesOf(dialled.name) : [dialled.address];
+  const addresses =
+    dialled.kind === "name" ? await addressesOf(dialled.name, resolve) : [dialled.address];
   // Each of them: a name with a good and a bad address is not to be trusted.
   for (const address of addresses) {
-    if (await isEndpoint(address, dialled.port, endpoints)) throw new DialError("worker");
+    if (await isEndpoint(address, dialled.port, { resolve, endpoints }))
+      throw new DialError("worker");
     if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))
       throw new DialError("not-public");
   }
@@ -58,10 +76,9 @@ export async function dial(
   throw new DialError("unreachable", { cause });
 }
 
-async function addressesOf(name: string): Promise<readonly string[]> {
+async function addressesOf(name: string, resolve: Resolve): Promise<readonly string[]> {
   try {
-    const found = await lookup(name, { all: true, order: "ipv4first" });
-    return found.map(({ address }) => address);
+    return await resolve(name);
   } catch (error) {
     throw new DialError("name-not-found", { cause: error });
   }
@@ -70,10 +87,10 @@ async function addressesOf(name: string): Promise<readonly string[]> {
 async function isEndpoint(
   address: string,
   port: number,
-  endpoints: readonly WorkerEndpoint[],
+  { resolve, endpoints }: DialParts,
 ): Promise<boolean> {
   for (const { host } of endpoints.filter((endpoint) => endpoint.port === port)) {
-    const theirs = await addressesOf(host).catch((): readonly string[] => []);
+    const theirs = await resolve(host).catch((): readonly string[] => []);
     if (theirs.includes(address) || (isOwn(address) && theirs.some(isOwn))) return true;
   }
   return false;

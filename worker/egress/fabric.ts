@@ -5,11 +5,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
-import type { NamespaceSockets, SandboxNetwork } from "../sandbox/network/sockets.ts";
+import type { NamespaceSockets, OpenNetwork, SandboxNetwork } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ReadOnlyMount } from "../sandbox/sandbox.ts";
 import type { Clock } from "../support/clock.ts";
-import type { WorkerEndpoint } from "./dial.ts";
+import type { DialParts } from "./dial.ts";
 import { serveNames } from "./dns.ts";
 import { SandboxNames } from "./names.ts";
 import { knowsName, portsOf } from "./policy.ts";
@@ -29,11 +29,9 @@ const dnsPlace = { address: "127.0.0.1", port: 53 };
 const anyAddress = "0.0.0.0";
 
 /** Parts that all networks share. */
-export interface EgressParts {
+export interface EgressParts extends DialParts {
   /** A directory that sandboxes can mount from. */
   readonly scratchDir: string;
-  /** What no sandbox reaches, whatever its lists say. */
-  readonly endpoints: readonly WorkerEndpoint[];
   readonly clock: Clock;
 }
 
@@ -72,8 +70,8 @@ export class Egress {
     policy: NetworkPolicy,
     sockets: NamespaceSockets,
     signal: AbortSignal,
-  ): Promise<AsyncDisposable> {
-    const { endpoints, clock } = this.#parts;
+  ): Promise<OpenNetwork> {
+    const { clock } = this.#parts;
     const places = portsOf(policy).map((port) => ({ address: anyAddress, port }));
     const opened = await sockets.open({ tcp: [dnsPlace, ...places], udp: [dnsPlace] }, signal);
     const [dnsServer, ...servers] = opened.tcp;
@@ -86,11 +84,12 @@ export class Egress {
     const ended = new AbortController();
     const record = new NetworkRecord();
     const connections = new Connections({
-      ...{ policy, names, record, endpoints },
+      ...{ policy, names, record, host: this.#parts },
       signal: ended.signal,
     });
     for (const server of servers) server.on("connection", (client) => connections.take(client));
     return {
+      usage: record,
       [Symbol.asyncDispose]: () => {
         ended.abort(new Error("the sandbox is gone"));
         opened[Symbol.dispose]();

@@ -1,37 +1,19 @@
 /**
- * What a sandbox did with its network, for the answer and the log.
+ * What a sandbox did with its network, for its answer.
  */
+import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
 import type { Dialled } from "./policy.ts";
 
-/** Refusals that are kept of one sandbox; further ones are counted. */
+/** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
 
-/** Why a connection was refused. */
-export type RefusalReason =
-  | "no-rule"
-  | "unknown-address"
-  | "not-public"
-  | "worker"
-  | "name-not-found"
-  | "unreachable"
-  | "sni"
-  | "not-tls"
-  | "too-many-connections";
-
-/** One connection that was refused. */
-export interface Refusal {
-  readonly host: string;
-  readonly port: number;
-  readonly reason: RefusalReason;
-}
-
 /** Counts of one sandbox. */
-export class NetworkRecord {
-  readonly refusals: Refusal[] = [];
-  refused = 0;
+export class NetworkRecord implements NetworkUsage {
   connections = 0;
   sentBytes = 0;
   receivedBytes = 0;
+  refused = 0;
+  readonly refusals: NetworkRefusal[] = [];
 
   refuse(dialled: Dialled, reason: RefusalReason): void {
     this.refused++;

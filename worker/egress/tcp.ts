@@ -3,12 +3,12 @@
  */
 import type { Socket } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
-import { canonicalName } from "../protocol/network-rules.ts";
-import { DialError, type WorkerEndpoint, dial } from "./dial.ts";
+import type { RefusalReason } from "../protocol/execution.ts";
+import { type NetworkPolicy, canonicalName } from "../protocol/network-rules.ts";
+import { DialError, type DialParts, dial } from "./dial.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Dialled, type Grant, grantFor } from "./policy.ts";
-import type { NetworkPolicy } from "../protocol/network-rules.ts";
-import type { NetworkRecord, RefusalReason } from "./record.ts";
+import type { NetworkRecord } from "./record.ts";
 
 /** Connections that one sandbox may make in all. */
 export const maxConnectionsInAll = 1_000;
@@ -30,7 +30,7 @@ export interface ConnectionParts {
   readonly policy: NetworkPolicy;
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
-  readonly endpoints: readonly WorkerEndpoint[];
+  readonly host: DialParts;
   /** Aborts with the sandbox. */
   readonly signal: AbortSignal;
 }
@@ -74,13 +74,13 @@ export class Connections {
   }
 
   async #serve(client: Socket, dialled: Dialled): Promise<void> {
-    const { policy, endpoints, signal } = this.#parts;
+    const { policy, host, signal } = this.#parts;
     const grant = grantFor(policy, dialled);
     if (grant === undefined) throw new DialError("no-rule");
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
-    const upstream = await dial(dialled, grant, endpoints, AbortSignal.any([signal, gone.signal]));
+    const upstream = await dial(dialled, grant, host, AbortSignal.any([signal, gone.signal]));
     client.off("close", onClose);
     if (client.destroyed) return void upstream.destroy();
     bind(client, upstream);

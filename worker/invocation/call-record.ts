@@ -43,6 +43,7 @@ export class CallRecord {
       timeLimitMs,
       unenforced: sandbox.unenforced,
       usage: { ...usage, outputBytes: 0 },
+      network: sandbox.networkUsage,
       output,
     };
   }

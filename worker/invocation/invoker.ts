@@ -272,9 +272,11 @@ async function acquire(
 function asInvocationError(error: unknown): InvocationError {
   if (error instanceof InvocationError) return error;
   if (error instanceof SandboxError) {
-    return new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", {
-      cause: error,
-    });
+    const reason = error.isEgress ? ("egress" as const) : undefined;
+    const what = error.isEgress
+      ? "The network of the sandbox could not be made"
+      : "The sandbox could not be started";
+    return new InvocationError("SANDBOX_FAILED", what, { cause: error, reason });
   }
   if (error instanceof StoreError) {
     return new InvocationError("ARTIFACT_ERROR", error.message, { cause: error });

@@ -135,6 +135,8 @@ export class InvocationError extends Error {
   readonly limit: LimitReached | undefined;
   /** Outputs of the failed call that the store still has. */
   readonly remainingArtifacts: readonly ArtifactVersion[];
+  /** A word for programs, where the code says too little. */
+  readonly reason: "egress" | undefined;
 
   constructor(
     code: ErrorCode,
@@ -145,6 +147,7 @@ export class InvocationError extends Error {
       readonly quotesArguments?: boolean;
       readonly limit?: LimitReached | undefined;
       readonly remainingArtifacts?: readonly ArtifactVersion[];
+      readonly reason?: "egress" | undefined;
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -154,6 +157,7 @@ export class InvocationError extends Error {
     this.quotesArguments = options.quotesArguments ?? false;
     this.limit = options.limit;
     this.remainingArtifacts = options.remainingArtifacts ?? [];
+    this.reason = options.reason;
   }
 
   /** Whether trying again, here later or on another worker, can help. */

@@ -30,8 +30,42 @@ export interface ExecutionReport {
   /** Protections that this host lacks. */
   readonly unenforced: readonly string[];
   readonly usage: ExecutionUsage;
+  /** Only of a sandbox that may reach some hosts. */
+  readonly network?: NetworkUsage | undefined;
   /** Only of a worker whose callers get it. */
   readonly output?: ToolOutput | undefined;
+}
+
+/** Why a connection was refused; docs/network.md says what each means. */
+export const refusalReasons = [
+  "no-rule",
+  "not-public",
+  "worker",
+  "name-not-found",
+  "unreachable",
+  "sni",
+  "not-tls",
+  "too-many-connections",
+] as const;
+export type RefusalReason = (typeof refusalReasons)[number];
+
+/** A connection that was refused. */
+export interface NetworkRefusal {
+  /** As the tool dialled it. */
+  readonly host: string;
+  readonly port: number;
+  readonly reason: RefusalReason;
+}
+
+/** What a sandbox did with its network. */
+export interface NetworkUsage {
+  readonly connections: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  /** Connections that were refused. */
+  readonly refused: number;
+  /** The first different ones. */
+  readonly refusals: readonly NetworkRefusal[];
 }
 
 /** The end of what a tool printed. */
@@ -59,7 +93,7 @@ export interface ExecutionUsage {
 
 /** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
-  const { usage, output } = report;
+  const { usage, output, network } = report;
   const limits = limitNames.map((name) => {
     const { word, unit } = limitFacts[name];
     return [word, { bound: report.limits[name], unit, by: report.enforcedBy[name] }] as const;
@@ -78,9 +112,20 @@ export function executionBody(report: ExecutionReport): object {
       peak_processes: rounded(usage.peakProcesses),
       output_bytes: usage.outputBytes,
     },
+    ...(network && { network: networkBody(network) }),
     ...(output && {
       output: { stdout: streamBody(output.stdout), stderr: streamBody(output.stderr) },
     }),
+  };
+}
+
+function networkBody(usage: NetworkUsage): object {
+  return {
+    connections: usage.connections,
+    sent_bytes: usage.sentBytes,
+    received_bytes: usage.receivedBytes,
+    refused: usage.refused,
+    refusals: usage.refusals,
   };
 }
 

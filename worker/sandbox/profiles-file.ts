@@ -5,11 +5,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import { networkField, toNetwork } from "../protocol/network-rules.ts";
-import {
-  entryNameSchema,
-  limitsField,
-  toLimits,
-} from "../protocol/operator-fields.ts";
+import { entryNameSchema, limitsField, toLimits } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
 import {
   boundedProblems,

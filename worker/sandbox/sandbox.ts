@@ -3,6 +3,7 @@
  * are one shape.
  */
 import type { Readable, Writable } from "node:stream";
+import type { NetworkUsage } from "../protocol/execution.ts";
 import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
@@ -164,6 +165,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly unenforced: readonly Unenforced[];
+  /** Of a sandbox that was made with a network, once its command is let go. */
+  readonly networkUsage?: NetworkUsage | undefined;
   /**
    * What the command has to call {@link workDirInside}, the target of a mount, or a path below one.
    * It is the path itself wherever there are mounts. Command line and environment need not be put

@@ -47,7 +47,8 @@ export function wireInvoker(
   foundation: Foundation,
   described = new DescribedTools(host),
 ): WiredInvoker {
-  const { catalog, toolsets, runners, backend, store, profiles, hostAccess } = foundation;
+  const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
+    foundation;
   // A broker with queues bounds the waiting calls by its prefetch limits.
   const maxWaiting = config.broker.kind === "dev" ? config.sandbox.maxQueued : Infinity;
   const slots = new Map<string, Semaphore>();
@@ -65,6 +66,7 @@ export function wireInvoker(
     runners,
     backend,
     hostAccess,
+    networkOf,
     versions: foundation.codeWatch,
     maxBytes: config.sandbox.maxWarmBytes,
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),

@@ -15,7 +15,8 @@ import { publicRefusal } from "../protocol/refusal.ts";
 import type { PreparedPython } from "../runners/python/host.ts";
 import type { ToolRunner } from "../runners/runner.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
-import type { Profiles } from "../sandbox/profile.ts";
+import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
+import type { Profile, Profiles } from "../sandbox/profile.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { AuditLog } from "../telemetry/audit/audit.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -23,6 +24,7 @@ import { openAudit } from "./audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";
+import { openEgress } from "./network.ts";
 import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
 
 /** The parts below the broker. Disposing closes them in reverse order of opening. */
@@ -40,6 +42,8 @@ export interface Foundation extends AsyncDisposable {
   readonly toolsets: Pick<Toolsets, "lease"> | undefined;
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
+  /** The network of sandboxes of a profile; undefined where it has none or the host's. */
+  readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
 }
 
 /** Options of {@link openFoundation}. */
@@ -85,6 +89,7 @@ export async function openFoundation(
       log: host.log.child({ part: "code" }),
     }),
   );
+  const egress = await openEgress(config, host, scratchDir);
   const hostAccess = createHostAccess(config);
   const admission = {
     runsExecutables: runners.withDirectory.has("executable"),
@@ -114,6 +119,7 @@ export async function openFoundation(
     toolsets,
     profiles,
     hostAccess,
+    networkOf: (profile) => egress.networkOf(profile),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

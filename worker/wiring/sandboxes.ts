@@ -74,9 +74,9 @@ export function openBackend(
 
 function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
-  const { bwrapBin, workDir, minimum } = config.sandbox;
+  const { bwrapBin, pythonBin, workDir, minimum } = config.sandbox;
   return {
-    settings: { bubblewrap: { bwrapBin, minimum } },
+    settings: { bubblewrap: { bwrapBin, pythonBin, minimum } },
     workBase: workDir,
     uid: sandboxUid(config),
     clock: host.clock,

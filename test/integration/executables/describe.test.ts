@@ -26,6 +26,7 @@ async function described(context: TestContext, script: string, name: string, con
     backend,
     runners: new Map([["executable" as const, runner]]),
     hostAccess: { grant: () => Promise.resolve({ mounts: [], devices: [] }) },
+    networkOf: () => undefined,
   };
   const callable = { kind: "program", name } as const;
   const entry = tool(name, { runtime: "executable", module: "tool", callable });

@@ -49,6 +49,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
       runners: new Map([["python", runner]]),
       backend,
       hostAccess: { grant: () => Promise.resolve({ mounts: [], devices: [] }) },
+      networkOf: () => undefined,
       versions: {
         versionOf: () => 0,
         onChange: () => ({ [Symbol.dispose]: () => undefined }),

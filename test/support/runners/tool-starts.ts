@@ -102,6 +102,7 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     versions,
     backend,
     hostAccess: new HostAccess({ allowedMounts: [], allowedDevices: [], isForeign: false }),
+    networkOf: () => undefined,
     clock: systemClock,
     log,
     maxBytes: backend.aheadOf === undefined ? 0 : 2 ** 30,

@@ -74,6 +74,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
       ["node", runner],
     ]),
     backend: technology,
+    networkOf: () => undefined,
     hostAccess: {
       grant: async ({ devices }) => {
         const source = host.device;

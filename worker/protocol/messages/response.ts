@@ -94,10 +94,11 @@ function ageBody({ ageMs, sentAtMs, receivedAtMs, clock }: CallAge): object {
 }
 
 function errorBody(
-  { code, message, limit, remainingArtifacts }: InvocationError,
+  { code, message, limit, remainingArtifacts, reason }: InvocationError,
   execution: ExecutionReport | undefined,
 ): object {
   const data = {
+    ...(reason !== undefined && { reason }),
     ...(limit && limitBody(limit)),
     ...(remainingArtifacts.length > 0 && { remaining_artifacts: remainingArtifacts }),
     ...(execution && { execution: executionBody(execution) }),

@@ -1,12 +1,14 @@
 /**
  * One sandbox of bubblewrap's, made for one call: from its work directory to its end.
  */
+import type { NetworkUsage } from "../../protocol/execution.ts";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-usage.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { type Door, openNetwork } from "../network/door.ts";
+import type { OpenNetwork } from "../network/sockets.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -62,7 +64,7 @@ export class ColdSandbox implements Sandbox {
   readonly #turn: number;
   #isStarted = false;
   #execution: BwrapExecution | undefined;
-  #network: AsyncDisposable | undefined;
+  #network: OpenNetwork | undefined;
 
   /** @param turn spreads sandboxes over the CPUs */
   constructor(
@@ -79,6 +81,10 @@ export class ColdSandbox implements Sandbox {
     this.#parts = parts;
     this.#request = request;
     this.#turn = turn;
+  }
+
+  get networkUsage(): NetworkUsage | undefined {
+    return this.#network?.usage;
   }
 
   /** Everything is mounted where it is called. */

@@ -122,6 +122,9 @@ class HostBackend implements SandboxBackend {
 
   async acquire(request: SandboxRequest, signal: AbortSignal): Promise<Sandbox> {
     signal.throwIfAborted();
+    // Nothing keeps a command of the host to some hosts.
+    if (request.network !== undefined)
+      throw new SandboxError("the host backend has no networks", { isEgress: true });
     const workDir = await this.#workDirs.take();
     return new HostSandbox(this.#options, this.#hardLimits, request, workDir, this.#mark++);
   }

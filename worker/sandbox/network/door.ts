@@ -11,7 +11,13 @@ import { Server } from "node:net";
 import { readFileSync } from "node:fs";
 import { abortable } from "../../support/timeout.ts";
 import { SandboxError } from "../sandbox.ts";
-import type { NamespaceSockets, OpenedSockets, SandboxNetwork, SocketPlaces } from "./sockets.ts";
+import type {
+  NamespaceSockets,
+  OpenNetwork,
+  OpenedSockets,
+  SandboxNetwork,
+  SocketPlaces,
+} from "./sockets.ts";
 
 /** Milliseconds for the sockets of one sandbox; they take a few. */
 const openTimeoutMs = 5_000;
@@ -49,7 +55,7 @@ export async function openNetwork(
   door: Door,
   sandbox: HeldSandbox,
   signal: AbortSignal = AbortSignal.any([]),
-): Promise<AsyncDisposable> {
+): Promise<OpenNetwork> {
   try {
     return await network.open(door.into(sandbox), signal);
   } catch (error) {

@@ -3,6 +3,7 @@
  */
 import type { Socket as DatagramSocket } from "node:dgram";
 import type { Server } from "node:net";
+import type { NetworkUsage } from "../../protocol/execution.ts";
 import type { ReadOnlyMount } from "../sandbox.ts";
 
 /** Where a socket of the worker stands inside a sandbox. */
@@ -35,6 +36,12 @@ export interface NamespaceSockets {
   open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
 }
 
+/** The network of one sandbox. Disposing ends its connections. */
+export interface OpenNetwork extends AsyncDisposable {
+  /** So far. */
+  readonly usage: NetworkUsage;
+}
+
 /** A network that sandboxes are made with, in place of none or of the host's. */
 export interface SandboxNetwork {
   /** Files of name service inside. */
@@ -43,5 +50,5 @@ export interface SandboxNetwork {
    * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
    * rejects. Whoever made the sandbox disposes it when the sandbox is gone.
    */
-  open(sockets: NamespaceSockets, signal: AbortSignal): Promise<AsyncDisposable>;
+  open(sockets: NamespaceSockets, signal: AbortSignal): Promise<OpenNetwork>;
 }

@@ -6,7 +6,10 @@ import type { WaitingCommand } from "../cold-sandbox.ts";
 
 /** What a parked sandbox is made of. */
 export interface ParkedParts {
-  readonly sandbox: Pick<Sandbox, "workDir" | "limits" | "enforcement" | "unenforced">;
+  readonly sandbox: Pick<
+    Sandbox,
+    "workDir" | "limits" | "enforcement" | "unenforced" | "networkUsage"
+  >;
   readonly command: WaitingCommand;
   readonly privateBytes: number;
   /** The sandbox and the command. */
@@ -28,6 +31,7 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
     limits,
     enforcement,
     unenforced,
+    networkUsage: parts.sandbox.networkUsage,
     privateBytes: parts.privateBytes,
     lost: execution.exited.then(end, end),
     // Everything is mounted where it is called.

@@ -17,6 +17,7 @@ import {
   type Template,
 } from "../../sandbox.ts";
 import { type HeldSandbox, openNetwork } from "../../network/door.ts";
+import type { OpenNetwork } from "../../network/sockets.ts";
 import { SandboxUsage } from "../../accounting/sandbox-usage.ts";
 import type { WorkDir } from "../../work/work-dir.ts";
 import type { WorkDirParent, WorkDirs } from "../../work/work-dirs.ts";
@@ -139,14 +140,14 @@ class OpenTemplate implements Template {
     // One after the other: until a child has its own control group, it counts with the template.
     const made = this.#turn.then(() => this.#make(workDir, held, either));
     this.#turn = made.catch(() => undefined);
-    const execution = await made;
+    const { execution, network } = await made;
     held.defer(async () => void (await execution.stop(0)));
     const command = waiting(execution);
     await awaitReady(command, sandboxes.clock, either);
     // Every child of this template touches the same pages.
     this.#childBytes ??= await privateBytesOf(execution.pid);
     const privateBytes = this.#childBytes;
-    const sandbox = { ...facts, workDir, limits };
+    const sandbox = { ...facts, workDir, limits, networkUsage: network?.usage };
     return parkedSandbox({ sandbox, command, privateBytes, owned: held.move() });
   }
 
@@ -155,18 +156,17 @@ class OpenTemplate implements Template {
     workDir: WorkDir,
     held: AsyncDisposableStack,
     signal: AbortSignal,
-  ): Promise<BwrapExecution> {
+  ): Promise<{ readonly execution: BwrapExecution; readonly network: OpenNetwork | undefined }> {
     signal.throwIfAborted();
     const child = await this.#fork(basename(workDir.path), signal);
     try {
       const execution = await this.#enter(child, workDir);
-      const { network } = this.#opened.request;
-      if (network !== undefined) {
-        const { door } = this.#parts.sandboxes;
-        held.use(await openNetwork(network, door, heldSandbox(child.pid), signal));
-      }
+      const { network: wanted } = this.#opened.request;
+      const { door } = this.#parts.sandboxes;
+      const network = wanted && (await openNetwork(wanted, door, heldSandbox(child.pid), signal));
+      if (network !== undefined) held.use(network);
       child.letGo();
-      return execution;
+      return { execution, network };
     } catch (error) {
       child.kill("SIGKILL");
       child.close();

@@ -1,0 +1,112 @@
+/**
+ * Tools whose manifest entry names the hosts that they may reach, on a whole worker.
+ */
+import { once } from "node:events";
+import { type AddressInfo, type Server, createServer } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
+
+/** Dials what it is told, and says what came of it. */
+const pythonTool = `
+import socket
+
+def dials(host, port):
+    try:
+        with socket.create_connection((host, port), timeout=10) as connection:
+            connection.sendall(b"hello")
+            return {"told": connection.recv(100).decode()}
+    except OSError as error:
+        return {"refused": type(error).__name__}
+`;
+
+const nodeModule = `
+import { connect } from "node:net";
+import { once } from "node:events";
+
+export async function dials({ host, port }) {
+  const socket = connect(port, host);
+  try {
+    await once(socket, "connect");
+    socket.write("hello");
+    const [chunk] = await once(socket, "data");
+    return { told: chunk.toString() };
+  } catch (error) {
+    return { refused: error.code };
+  } finally {
+    socket.destroy();
+  }
+}
+`;
+
+let server: Server;
+let other: Server;
+let rig: Rig;
+let port: number;
+let otherPort: number;
+
+async function listen(): Promise<Server> {
+  const made = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => socket.end(`${chunk.toString()} yourself`));
+  });
+  made.listen(0, "127.0.0.1");
+  await once(made, "listening");
+  return made;
+}
+
+const portOf = (made: Server): number => (made.address() as AddressInfo).port;
+
+beforeAll(async () => {
+  [server, other] = [await listen(), await listen()];
+  [port, otherPort] = [portOf(server), portOf(other)];
+  const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
+  const warm = { min: 1, max: 1 };
+  const python = { module: "dialling", function: "dials", network: { allow } };
+  rig = await startRig({
+    tools: {
+      cold: { ...python, start: "cold" },
+      pool: { ...python, start: "pool", warm },
+      template: { ...python, start: "template", warm },
+      node: nodeTool("dialling.js", "dials", { network: { allow }, start: "cold" }),
+      public_only: { ...python, network: { allow: [{ host: "127.0.0.1", ports: [port] }] } },
+      broker: {
+        ...python,
+        start: "cold",
+        network: { allow: [{ host: "127.0.0.0/8", ports: [1], private: true }] },
+      },
+    },
+    files: { "dialling.py": pythonTool },
+    nodeFiles: { "dialling.js": nodeModule },
+    isWarm: true,
+  });
+});
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]();
+  server.close();
+  other.close();
+});
+
+const networkOf = (answer: object): unknown =>
+  (answer as { response: { result: { execution: { network: unknown } } } }).response.result.execution
+    .network;
+
+test.each(["cold", "pool", "template", "node"])(
+  "a tool reaches what its list names and nothing else, from a start that is %s",
+  async (tool) => {
+    if (tool === "pool" || tool === "template") await rig.untilWaiting(tool);
+    const answer = await rig.call(tool, { host: "127.0.0.1", port });
+    expect(answer).toMatchObject({ toolResult: { told: "hello yourself" } });
+    expect(networkOf(answer)).toMatchObject({ connections: 1, refused: 0, sent_bytes: 5 });
+    const refused = await rig.call(tool, { host: "127.0.0.1", port: otherPort });
+    expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
+  },
+);
+
+test("an address that is not public is refused without private, and the answer says so", async () => {
+  const answer = await rig.call("public_only", { host: "127.0.0.1", port });
+  expect(answer).toMatchObject({ toolResult: { refused: "ConnectionResetError" } });
+  expect(networkOf(answer)).toMatchObject({
+    refused: 1,
+    refusals: [{ host: "127.0.0.1", port, reason: "not-public" }],
+  });
+});
