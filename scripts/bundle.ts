@@ -2,6 +2,7 @@
  * Bundles the programs into `dist/`: Node reads a few files faster than the some two hundred of the
  * sources. Packages stay packages, with their licences and their updates.
  */
+import { copyFile } from "node:fs/promises";
 import { rolldown } from "rolldown";
 
 /** Beside it are the chunks, in which paths relative to `import.meta.url` must hold. */
@@ -28,3 +29,5 @@ await bundle.write({
   chunkFileNames: `${chunks}/[name]-[hash].js`,
 });
 await bundle.close();
+// Read by its place beside the code that starts it.
+await copyFile("worker/sandbox/network/door.py", `dist/${chunks}/door.py`);

@@ -16,6 +16,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   artifacts: 2,
   sandbox: 2,
   runners: 3,
+  egress: 3,
   environments: 3,
   group: 3,
   pool: 4,
@@ -47,6 +48,7 @@ export const plainFolders: readonly string[] = [
   "worker/sandbox/proc/",
   "worker/sandbox/accounting/",
   "worker/sandbox/work/",
+  "worker/sandbox/network/",
 ];
 
 /**
@@ -110,6 +112,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@renovatebot/pep440": ["worker/environments/", "worker/manifest/"],
   ajv: ["worker/invocation/", "worker/manifest/"],
   amqplib: ["worker/broker/amqp/"],
+  "dns-packet": ["worker/egress/dns.ts"],
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
   semver: ["worker/environments/", "worker/manifest/"],
@@ -123,6 +126,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
+  "read-tls-client-hello": ["worker/egress/tcp.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],

@@ -7,9 +7,8 @@ import { join } from "node:path";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import type { NamespaceSockets, OpenNetwork, SandboxNetwork } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import type { ReadOnlyMount } from "../sandbox/sandbox.ts";
 import type { Clock } from "../support/clock.ts";
-import type { DialParts } from "./dial.ts";
+import type { UpstreamParts } from "./upstream.ts";
 import { serveNames } from "./dns.ts";
 import { SandboxNames } from "./names.ts";
 import { knowsName, portsOf } from "./policy.ts";
@@ -17,7 +16,7 @@ import { NetworkRecord } from "./record.ts";
 import { Connections } from "./tcp.ts";
 
 /** Files of name service inside sandboxes: resolv.conf(5), nsswitch.conf(5), hosts(5). */
-const files: Readonly<Record<string, string>> = {
+const nameServiceFiles: Readonly<Record<string, string>> = {
   "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n",
   "nsswitch.conf": "hosts: files dns\n",
   hosts: "127.0.0.1 localhost\n",
@@ -29,7 +28,7 @@ const dnsPlace = { address: "127.0.0.1", port: 53 };
 const anyAddress = "0.0.0.0";
 
 /** Parts that all networks share. */
-export interface EgressParts extends DialParts {
+export interface EgressParts extends UpstreamParts {
   /** A directory that sandboxes can mount from. */
   readonly scratchDir: string;
   readonly clock: Clock;
@@ -38,30 +37,30 @@ export interface EgressParts extends DialParts {
 /** Makes networks of sandboxes. */
 export class Egress {
   readonly #parts: EgressParts;
-  readonly #mounts: readonly ReadOnlyMount[];
+  readonly #files: ReadonlyMap<string, string>;
 
-  private constructor(parts: EgressParts, mounts: readonly ReadOnlyMount[]) {
+  private constructor(parts: EgressParts, files: ReadonlyMap<string, string>) {
     this.#parts = parts;
-    this.#mounts = mounts;
+    this.#files = files;
   }
 
   /** Writes the files that sandboxes mount; they go with the scratch directory. */
   static async open(parts: EgressParts): Promise<Egress> {
     const directory = join(parts.scratchDir, "network");
     await mkdir(directory, { recursive: true, mode: 0o755 });
-    const mounts = Object.entries(files).map(async ([name, content]) => {
+    const written = Object.entries(nameServiceFiles).map(async ([name, content]) => {
       const source = join(directory, name);
       await writeFile(source, content, { mode: 0o644 });
-      return { source, target: `/etc/${name}` };
+      return [`/etc/${name}`, source] as const;
     });
-    return new Egress(parts, await Promise.all(mounts));
+    return new Egress(parts, new Map(await Promise.all(written)));
   }
 
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
   networkOf({ network: policy }: Pick<Profile, "network">): SandboxNetwork | undefined {
     if (typeof policy === "string") return undefined;
     return {
-      mounts: this.#mounts,
+      files: this.#files,
       open: (sockets, signal) => this.#serve(policy, sockets, signal),
     };
   }

@@ -1,5 +1,5 @@
 /**
- * The addresses that names have inside one sandbox, so that what is dialled leads to the name.
+ * The addresses that names have inside one sandbox, so that a connection leads to the name.
  */
 
 /** Names of one sandbox. Further ones are not answered. */

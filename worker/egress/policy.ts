@@ -4,8 +4,8 @@
 import { BlockList } from "node:net";
 import type { HostPattern, NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
 
-/** What a sandbox dials: a name that it asked for, or an address that it brought itself. */
-export type Dialled =
+/** Where a sandbox connects to: a name that it asked for, or an address that it brought itself. */
+export type Destination =
   | { readonly kind: "name"; readonly name: string; readonly port: number }
   | { readonly kind: "address"; readonly address: string; readonly port: number };
 
@@ -21,8 +21,8 @@ export function knowsName({ lists }: NetworkPolicy, name: string): boolean {
 }
 
 /** What is granted; undefined where some list has no rule for it. */
-export function grantFor({ lists }: NetworkPolicy, dialled: Dialled): Grant | undefined {
-  const matching = lists.map((rules) => rules.filter((rule) => matches(rule, dialled)));
+export function grantFor({ lists }: NetworkPolicy, destination: Destination): Grant | undefined {
+  const matching = lists.map((rules) => rules.filter((rule) => matches(rule, destination)));
   if (lists.length === 0 || matching.some((rules) => rules.length === 0)) return undefined;
   const inEach = (has: (rule: NetworkRule) => boolean): boolean =>
     matching.every((rules) => rules.some(has));
@@ -40,11 +40,11 @@ export function portsOf({ lists }: NetworkPolicy): readonly number[] {
   return [...first].filter((port) => others.every((ports) => ports.has(port)));
 }
 
-function matches({ host, ports }: NetworkRule, dialled: Dialled): boolean {
-  if (!ports.includes(dialled.port)) return false;
-  return dialled.kind === "name"
-    ? matchesName(host, dialled.name)
-    : host.kind === "range" && isInRange(host, dialled.address);
+function matches({ host, ports }: NetworkRule, destination: Destination): boolean {
+  if (!ports.includes(destination.port)) return false;
+  return destination.kind === "name"
+    ? matchesName(host, destination.name)
+    : host.kind === "range" && isInRange(host, destination.address);
 }
 
 function matchesName(host: HostPattern, name: string): boolean {
@@ -62,9 +62,9 @@ function matchesName(host: HostPattern, name: string): boolean {
 
 function isInRange(
   { address, prefix }: Extract<HostPattern, { kind: "range" }>,
-  dialled: string,
+  candidate: string,
 ): boolean {
   const range = new BlockList();
   range.addSubnet(address, prefix, "ipv4");
-  return range.check(dialled, "ipv4");
+  return range.check(candidate, "ipv4");
 }

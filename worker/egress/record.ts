@@ -2,7 +2,7 @@
  * What a sandbox did with its network, for its answer.
  */
 import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
-import type { Dialled } from "./policy.ts";
+import type { Destination } from "./policy.ts";
 
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
@@ -15,10 +15,10 @@ export class NetworkRecord implements NetworkUsage {
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
 
-  refuse(dialled: Dialled, reason: RefusalReason): void {
+  refuse(destination: Destination, reason: RefusalReason): void {
     this.refused++;
-    const host = dialled.kind === "name" ? dialled.name : dialled.address;
-    const { port } = dialled;
+    const host = destination.kind === "name" ? destination.name : destination.address;
+    const { port } = destination;
     const isKnown = this.refusals.some(
       (one) => one.host === host && one.port === port && one.reason === reason,
     );

@@ -1,13 +1,13 @@
 /**
- * Connections of a sandbox to what it dialled, each checked and spliced.
+ * Connections of a sandbox to hosts, each checked and spliced.
  */
 import type { Socket } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { type NetworkPolicy, canonicalName } from "../protocol/network-rules.ts";
-import { DialError, type DialParts, dial } from "./dial.ts";
+import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { SandboxNames } from "./names.ts";
-import { type Dialled, type Grant, grantFor } from "./policy.ts";
+import { type Destination, type Grant, grantFor } from "./policy.ts";
 import type { NetworkRecord } from "./record.ts";
 
 /** Connections that one sandbox may make in all. */
@@ -30,7 +30,7 @@ export interface ConnectionParts {
   readonly policy: NetworkPolicy;
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
-  readonly host: DialParts;
+  readonly host: UpstreamParts;
   /** Aborts with the sandbox. */
   readonly signal: AbortSignal;
 }
@@ -51,21 +51,21 @@ export class Connections {
   take(client: Socket): void {
     const { record, policy } = this.#parts;
     client.on("error", () => undefined);
-    const dialled = this.#dialledBy(client);
+    const destination = this.#destinationOf(client);
     const isOneTooMany =
       this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
-    if (dialled === undefined) return refuse(client);
-    if (isOneTooMany) return this.#refuse(client, dialled, "too-many-connections");
+    if (destination === undefined) return refuse(client);
+    if (isOneTooMany) return this.#refuse(client, destination, "too-many-connections");
     record.connections++;
     this.#open.add(client);
     client.once("close", () => this.#open.delete(client));
-    this.#serve(client, dialled).catch((error: unknown) => {
-      const reason = error instanceof DialError ? error.reason : "unreachable";
-      this.#refuse(client, dialled, reason);
+    this.#serve(client, destination).catch((error: unknown) => {
+      const reason = error instanceof RefusedError ? error.reason : "unreachable";
+      this.#refuse(client, destination, reason);
     });
   }
 
-  #dialledBy(client: Socket): Dialled | undefined {
+  #destinationOf(client: Socket): Destination | undefined {
     const { localAddress: address, localPort: port } = client;
     // A connection that is gone already has none.
     if (address === undefined || port === undefined) return undefined;
@@ -73,14 +73,19 @@ export class Connections {
     return name === undefined ? { kind: "address", address, port } : { kind: "name", name, port };
   }
 
-  async #serve(client: Socket, dialled: Dialled): Promise<void> {
+  async #serve(client: Socket, destination: Destination): Promise<void> {
     const { policy, host, signal } = this.#parts;
-    const grant = grantFor(policy, dialled);
-    if (grant === undefined) throw new DialError("no-rule");
+    const grant = grantFor(policy, destination);
+    if (grant === undefined) throw new RefusedError("no-rule");
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
-    const upstream = await dial(dialled, grant, host, AbortSignal.any([signal, gone.signal]));
+    const upstream = await connectUpstream(
+      destination,
+      grant,
+      host,
+      AbortSignal.any([signal, gone.signal]),
+    );
     client.off("close", onClose);
     if (client.destroyed) return void upstream.destroy();
     bind(client, upstream);
@@ -88,14 +93,14 @@ export class Connections {
     upstream.on("data", (chunk: Buffer) => (record.receivedBytes += chunk.byteLength));
     // Servers that speak first are not held up.
     upstream.pipe(client);
-    const reason = await refusalOfFirstBytes(client, dialled, grant);
-    if (reason !== undefined) throw new DialError(reason);
+    const reason = await refusalOfFirstBytes(client, destination, grant);
+    if (reason !== undefined) throw new RefusedError(reason);
     client.on("data", (chunk: Buffer) => (record.sentBytes += chunk.byteLength));
     client.pipe(upstream);
   }
 
-  #refuse(client: Socket, dialled: Dialled, reason: RefusalReason): void {
-    this.#parts.record.refuse(dialled, reason);
+  #refuse(client: Socket, destination: Destination, reason: RefusalReason): void {
+    this.#parts.record.refuse(destination, reason);
     refuse(client);
   }
 }
@@ -112,22 +117,22 @@ function refuse(client: Socket): void {
   if (!client.destroyed) client.resetAndDestroy();
 }
 
-/** TLS must name the host that was dialled, so that no other behind the same address is reached. */
+/** TLS must name the host of the connection: others are behind the same address. */
 async function refusalOfFirstBytes(
   client: Socket,
-  dialled: Dialled,
+  destination: Destination,
   { allowsAnySni }: Grant,
 ): Promise<RefusalReason | undefined> {
   const first = await firstByte(client);
   if (first === undefined) return undefined;
   if (first !== handshakeRecord)
-    return dialled.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
-  if (allowsAnySni || dialled.kind === "address") return undefined;
+    return destination.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
+  if (allowsAnySni || destination.kind === "address") return undefined;
   const timer = setTimeout(() => client.destroy(), helloMs);
   try {
     const hello = await readTlsClientHello(client);
     const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
-    return canonicalName(serverName) === dialled.name ? undefined : "sni";
+    return canonicalName(serverName) === destination.name ? undefined : "sni";
   } catch {
     return "sni";
   } finally {

@@ -51,7 +51,7 @@ export type RefusalReason = (typeof refusalReasons)[number];
 
 /** A connection that was refused. */
 export interface NetworkRefusal {
-  /** As the tool dialled it. */
+  /** As the tool named it. */
   readonly host: string;
   readonly port: number;
   readonly reason: RefusalReason;

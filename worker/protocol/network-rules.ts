@@ -17,7 +17,7 @@ export interface NetworkRule {
   readonly ports: readonly number[];
   /** Whether the host may have an address that is not public. */
   readonly allowsPrivate: boolean;
-  /** Whether TLS may name another host than the one that was dialled. */
+  /** Whether TLS may name another host than the one that was connected to. */
   readonly allowsAnySni: boolean;
 }
 
@@ -73,9 +73,9 @@ const ruleFields = {
     .describe("Ports; 443 by default."),
   private: z.boolean(accepts("true or false")).optional().describe("May have a private address."),
   sni: z
-    .enum(["dialled", "any"], accepts("one of dialled, any"))
+    .enum(["exact", "any"], accepts("one of exact, any"))
     .optional()
-    .describe("Names that TLS may ask for: only the one that was dialled, or any."),
+    .describe("Names that TLS may ask for: only the one that was connected to, or any."),
 };
 
 const ruleObject = z.strictObject(ruleFields, acceptsKeys("a rule", Object.keys(ruleFields)));
@@ -195,7 +195,7 @@ function problemOfHost(host: string): string | undefined {
     return isRange && rest.length === 0 ? undefined : "expected a range such as 192.0.2.0/24";
   }
   if (isIP(address) !== 0 || host.startsWith("["))
-    return "IPv6 addresses cannot be dialled inside; name the host by its name";
+    return "there is no IPv6 inside; name the host by its name";
   if (prefix !== undefined) return `expected ${ruleText}, found a path`;
   if (host === "*") return "a bare * would allow everything; name domains, such as *.example.com";
   const plain = host.replace(/^(?:\*\.|\.)/, "");

@@ -24,7 +24,7 @@ import { openAudit } from "./audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";
-import { openEgress } from "./network.ts";
+import { NetworkAdmission, openEgress } from "./network.ts";
 import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
 
 /** The parts below the broker. Disposing closes them in reverse order of opening. */
@@ -90,6 +90,11 @@ export async function openFoundation(
     }),
   );
   const egress = await openEgress(config, host, scratchDir);
+  const networks = new NetworkAdmission({
+    ...{ egress, backend, profiles },
+    defaultProfile: config.sandbox.defaultProfile,
+    log: host.log.child({ part: "sandbox" }),
+  });
   const hostAccess = createHostAccess(config);
   const admission = {
     runsExecutables: runners.withDirectory.has("executable"),
@@ -98,6 +103,7 @@ export async function openFoundation(
         timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
       ) ??
       (await hostAccess.refuse(tool)) ??
+      (await networks.refuse(tool, whileAsking)) ??
       (await runners.refuse(tool, whileAsking)) ??
       environments.refuse(tool, whileAsking),
     admitChanged: () => environments.changed,

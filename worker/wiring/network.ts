@@ -2,7 +2,14 @@
  * Opens the networks of sandboxes that may reach some hosts.
  */
 import type { Config } from "../config/config.ts";
-import { type WorkerEndpoint, resolveAsHost } from "../egress/dial.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
+import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
+import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
+import { isolates } from "../sandbox/registry.ts";
+import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { type WorkerEndpoint, resolveAsHost } from "../egress/upstream.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -17,6 +24,62 @@ const defaultPorts: Readonly<Record<string, number>> = {
   "ws:": 80,
   "wss:": 443,
 };
+
+/** How an operator makes it hold. */
+const remedy =
+  "a kernel and a container that let the user of sandboxes use setns(2), as deploy/seccomp.json does, and SANDBOX_PYTHON_BIN 3.9 or later";
+
+/** What tools whose network has lists need of this host. */
+export interface NetworkParts {
+  readonly egress: Egress;
+  readonly backend: Pick<SandboxBackend, "acquire">;
+  readonly profiles: Profiles;
+  readonly defaultProfile: string;
+  readonly log: Logger;
+}
+
+/** Refuses tools whose lists nothing keeps here: by their backend, or after a trial. */
+export class NetworkAdmission {
+  readonly #parts: NetworkParts;
+  /** Of a trial that succeeded, or runs. */
+  #trial: Promise<void> | undefined;
+
+  constructor(parts: NetworkParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined for a tool that can be served. Rejects with the signal's reason. */
+  async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { profiles, defaultProfile, log } = this.#parts;
+    const profile = profiles.get(tool.profile ?? defaultProfile);
+    // The manifest names profiles that exist only.
+    if (profile === undefined || typeof (tool.network ?? profile.network) === "string")
+      return undefined;
+    if (!isolates(profile))
+      return publicRefusal(`the backend ${profile.backend} cannot keep a tool to some hosts`);
+    try {
+      await (this.#trial ??= this.#try(signal));
+      return undefined;
+    } catch (error) {
+      this.#trial = undefined;
+      signal.throwIfAborted();
+      logEvent(log, "sandbox.network_missing", { err: error, remedy });
+      return publicRefusal("this host cannot keep a tool to some hosts");
+    }
+  }
+
+  /** Makes a sandbox with a network that leads nowhere. Throws SandboxError. */
+  async #try(signal: AbortSignal): Promise<void> {
+    const { egress, backend } = this.#parts;
+    const profile: Profile = { ...restrictiveProfile, network: { lists: [[]], maxConnections: 1 } };
+    const nothing = { mounts: [], devices: [], environment: new Map<string, string>() };
+    const network = egress.networkOf(profile);
+    const request = { profile, memoryBound: "address-space", network, ...nothing } as const;
+    await using sandbox = await backend.acquire(request, signal);
+    const { started, stderr } = await (await sandbox.start({ argv: ["/usr/bin/true"] })).exited;
+    if (!started) throw new SandboxError(stderr.text.trim());
+  }
+}
 
 /** Opens it; nothing has to be given back. */
 export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {

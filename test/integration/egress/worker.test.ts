@@ -6,11 +6,11 @@ import { type AddressInfo, type Server, createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
 
-/** Dials what it is told, and says what came of it. */
+/** Connects to what it is told, and says what came of it. */
 const pythonTool = `
 import socket
 
-def dials(host, port):
+def greets(host, port):
     try:
         with socket.create_connection((host, port), timeout=10) as connection:
             connection.sendall(b"hello")
@@ -23,7 +23,7 @@ const nodeModule = `
 import { connect } from "node:net";
 import { once } from "node:events";
 
-export async function dials({ host, port }) {
+export async function greets({ host, port }) {
   const socket = connect(port, host);
   try {
     await once(socket, "connect");
@@ -61,13 +61,13 @@ beforeAll(async () => {
   [port, otherPort] = [portOf(server), portOf(other)];
   const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
   const warm = { min: 1, max: 1 };
-  const python = { module: "dialling", function: "dials", network: { allow } };
+  const python = { module: "greeting", function: "greets", network: { allow } };
   rig = await startRig({
     tools: {
       cold: { ...python, start: "cold" },
       pool: { ...python, start: "pool", warm },
       template: { ...python, start: "template", warm },
-      node: nodeTool("dialling.js", "dials", { network: { allow }, start: "cold" }),
+      node: nodeTool("greeting.js", "greets", { network: { allow }, start: "cold" }),
       public_only: { ...python, network: { allow: [{ host: "127.0.0.1", ports: [port] }] } },
       broker: {
         ...python,
@@ -75,8 +75,8 @@ beforeAll(async () => {
         network: { allow: [{ host: "127.0.0.0/8", ports: [1], private: true }] },
       },
     },
-    files: { "dialling.py": pythonTool },
-    nodeFiles: { "dialling.js": nodeModule },
+    files: { "greeting.py": pythonTool },
+    nodeFiles: { "greeting.js": nodeModule },
     isWarm: true,
   });
 });
@@ -87,8 +87,8 @@ afterAll(async () => {
 });
 
 const networkOf = (answer: object): unknown =>
-  (answer as { response: { result: { execution: { network: unknown } } } }).response.result.execution
-    .network;
+  (answer as { response: { result: { execution: { network: unknown } } } }).response.result
+    .execution.network;
 
 test.each(["cold", "pool", "template", "node"])(
   "a tool reaches what its list names and nothing else, from a start that is %s",

@@ -881,7 +881,10 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
       "limits: {memory: 512}",
       "6:14: limits.memory: unknown key; the keys are memory_mb, cpu_seconds",
     ],
-    ["network: all", '6:14: network: expected one of none, host, found "all"'],
+    [
+      "network: all",
+      '6:14: network: expected one of none, host, or a map with "allow", found "all"',
+    ],
     ["isolate: 1", "6:14: isolate: expected true or false, found 1"],
     [
       "mounts: /data",

@@ -147,7 +147,7 @@ describe("a file is refused with the place of what is wrong:", () => {
       [
         '4:37: profile "x": backend: host isolates nothing: not for a profile that extends restrictive',
         '4:58: profile "x": limits.cpus: expected a whole number, 1 to 1024, found 1.5',
-        '4:73: profile "x": network: expected one of none, host, found "all"',
+        '4:73: profile "x": network: expected one of none, host, or a map with "allow", found "all"',
       ],
     ],
     [
@@ -156,7 +156,7 @@ describe("a file is refused with the place of what is wrong:", () => {
         "{extends: standard, network: all, reads_etc: 1, has_vars: true, auto_start: cold, limits: {memory_md: 5, cpus: 0}}",
       ),
       [
-        '4:34: profile "x": network: expected one of none, host, found "all"',
+        '4:34: profile "x": network: expected one of none, host, or a map with "allow", found "all"',
         '4:50: profile "x": reads_etc: expected true or false, found 1',
         `4:53: profile "x": has_vars: unknown key; the keys are ${keys}`,
         '4:81: profile "x": auto_start: expected one of pool, template, found "cold"',

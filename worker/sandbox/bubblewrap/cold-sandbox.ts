@@ -8,12 +8,13 @@ import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-us
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { type Door, openNetwork } from "../network/door.ts";
-import type { OpenNetwork } from "../network/sockets.ts";
+import type { OpenNetwork, SandboxNetwork } from "../network/sockets.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
   type Enforcement,
   type Launch,
+  type ReadOnlyMount,
   type Sandbox,
   SandboxError,
   type SandboxRequest,
@@ -147,7 +148,7 @@ export class ColdSandbox implements Sandbox {
           namesHost,
           systemDirectories,
           workDir,
-          mounts: [...(network?.mounts ?? []), ...mounts],
+          mounts: [...filesOf(network), ...mounts],
           boundInputs,
           devices,
           environment,
@@ -180,6 +181,10 @@ export class ColdSandbox implements Sandbox {
       await this.workDir[Symbol.asyncDispose]();
     }
   }
+}
+
+function filesOf(network: SandboxNetwork | undefined): readonly ReadOnlyMount[] {
+  return Array.from(network?.files ?? [], ([target, source]) => ({ source, target }));
 }
 
 export function waiting(execution: BwrapExecution): WaitingCommand {

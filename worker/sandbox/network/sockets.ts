@@ -4,7 +4,6 @@
 import type { Socket as DatagramSocket } from "node:dgram";
 import type { Server } from "node:net";
 import type { NetworkUsage } from "../../protocol/execution.ts";
-import type { ReadOnlyMount } from "../sandbox.ts";
 
 /** Where a socket of the worker stands inside a sandbox. */
 export interface SocketPlace {
@@ -30,8 +29,7 @@ export interface OpenedSockets extends Disposable {
 /** Makes sockets inside the network namespace of one sandbox, before its command runs. */
 export interface NamespaceSockets {
   /**
-   * All or none; the caller owns them. Every address of the namespace leads to them, whatever is
-   * dialled. Throws SandboxError; the signal's reason.
+   * All or none; the caller owns them. Every address of the namespace leads to them. Throws SandboxError; the signal's reason.
    */
   open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
 }
@@ -44,8 +42,8 @@ export interface OpenNetwork extends AsyncDisposable {
 
 /** A network that sandboxes are made with, in place of none or of the host's. */
 export interface SandboxNetwork {
-  /** Files of name service inside. */
-  readonly mounts: readonly ReadOnlyMount[];
+  /** Files of name service: where they are inside, and on the host. */
+  readonly files: ReadonlyMap<string, string>;
   /**
    * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
    * rejects. Whoever made the sandbox disposes it when the sandbox is gone.

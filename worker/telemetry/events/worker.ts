@@ -36,6 +36,13 @@ export const startEvents = {
     when: "A sandbox [check](doctor.md#checks) does not hold on this host.",
     action: "Apply `remedy`, or accept `finding`.",
   },
+  "sandbox.network_missing": {
+    level: "warn",
+    message: "sandboxes have no networks of their own",
+    facts: { err: "error", remedy: "text" },
+    when: "A tool's [network](network.md) has a list of hosts, and a trial shows that nothing keeps it here. The tool is not served.",
+    action: "Apply `remedy`.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",

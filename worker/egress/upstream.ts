@@ -1,14 +1,15 @@
 /**
- * Dials what a sandbox may reach: resolves, checks every address, and connects to one of those.
+ * Connects to what a sandbox may reach: resolves, checks every address, takes one of those.
  */
 import { lookup } from "node:dns/promises";
 import { type Socket, connect } from "node:net";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { isOwn, isPublic } from "./addresses.ts";
-import type { Dialled, Grant } from "./policy.ts";
+import { abortable } from "../support/timeout.ts";
+import type { Destination, Grant } from "./policy.ts";
 
 /** Milliseconds to find the addresses of a name and to connect. */
-export const dialTimeoutMs = 10_000;
+export const connectTimeoutMs = 10_000;
 
 /** Addresses of a name that are tried. */
 const maxTried = 4;
@@ -28,69 +29,76 @@ export const resolveAsHost: Resolve = async (name) => {
   return found.map(({ address }) => address);
 };
 
-/** What {@link dial} needs to know of the host. */
-export interface DialParts {
+/** What connecting needs to know of the host. */
+export interface UpstreamParts {
   readonly resolve: Resolve;
   /** What no sandbox reaches, whatever its lists say. */
   readonly endpoints: readonly WorkerEndpoint[];
 }
 
-/** Why nothing was dialled, or could be. */
-export class DialError extends Error {
+/** Why a sandbox is not connected. */
+export class RefusedError extends Error {
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, options?: ErrorOptions) {
     super(`a connection was refused: ${reason}`, options);
-    this.name = "DialError";
+    this.name = "RefusedError";
     this.reason = reason;
   }
 }
 
-/** A connection to what was dialled; the caller owns it. Throws DialError, the signal's reason. */
-export async function dial(
-  dialled: Dialled,
+/** A connection to the destination; the caller owns it. Throws RefusedError, the signal's reason. */
+export async function connectUpstream(
+  destination: Destination,
   grant: Grant,
-  { resolve, endpoints }: DialParts,
+  { resolve, endpoints }: UpstreamParts,
   signal: AbortSignal,
 ): Promise<Socket> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(dialTimeoutMs)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
   const addresses =
-    dialled.kind === "name" ? await addressesOf(dialled.name, resolve) : [dialled.address];
+    destination.kind === "name"
+      ? await addressesOf(destination.name, resolve, bounded)
+      : [destination.address];
   // Each of them: a name with a good and a bad address is not to be trusted.
   for (const address of addresses) {
-    if (await isEndpoint(address, dialled.port, { resolve, endpoints }))
-      throw new DialError("worker");
+    if (await isEndpoint(address, destination.port, { resolve, endpoints }, bounded))
+      throw new RefusedError("worker");
     if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))
-      throw new DialError("not-public");
+      throw new RefusedError("not-public");
   }
   let cause: unknown;
   for (const address of addresses.slice(0, maxTried)) {
     try {
-      return await connectTo(address, dialled.port, bounded);
+      return await connectTo(address, destination.port, bounded);
     } catch (error) {
       cause = error;
     }
     signal.throwIfAborted();
     if (bounded.aborted) break;
   }
-  throw new DialError("unreachable", { cause });
+  throw new RefusedError("unreachable", { cause });
 }
 
-async function addressesOf(name: string, resolve: Resolve): Promise<readonly string[]> {
+async function addressesOf(
+  name: string,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   try {
-    return await resolve(name);
+    return await abortable(resolve(name), signal);
   } catch (error) {
-    throw new DialError("name-not-found", { cause: error });
+    throw new RefusedError("name-not-found", { cause: error });
   }
 }
 
 async function isEndpoint(
   address: string,
   port: number,
-  { resolve, endpoints }: DialParts,
+  { resolve, endpoints }: UpstreamParts,
+  signal: AbortSignal,
 ): Promise<boolean> {
   for (const { host } of endpoints.filter((endpoint) => endpoint.port === port)) {
-    const theirs = await resolve(host).catch((): readonly string[] => []);
+    const theirs = await addressesOf(host, resolve, signal).catch((): readonly string[] => []);
     if (theirs.includes(address) || (isOwn(address) && theirs.some(isOwn))) return true;
   }
   return false;
