@@ -111,7 +111,7 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
-  using _telling = tellOfCancel(context);
+  using _notice = tellOfCancel(context);
   using cancelling = boundCancel(context);
   try {
     return await agent.call(call, {

@@ -100,7 +100,7 @@ async function runOnce(
   refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
   const toolCall = { ...staged, ...fixedPart(options) };
-  using _telling = tellOfCancel(context);
+  using _notice = tellOfCancel(context);
   const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
   const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);
