@@ -10,7 +10,7 @@ import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import type { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, queuesOfTools } from "./manifest/manifest.ts";
+import { type ManifestChange, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
@@ -216,6 +216,8 @@ export class Worker implements AsyncDisposable {
       if (description.parameters !== undefined) checker.warm();
     };
     this.#parts.use(described.onDescribed(onDescribed));
+    const onCodeChanged = (runtime: Runtime): void => described.codeChanged(runtime);
+    this.#parts.use(foundation.codeWatch.onChange(onCodeChanged));
     described.follow(catalog.manifest.tools.values());
     this.#starts = this.#parts.use(starts);
     const signals = {

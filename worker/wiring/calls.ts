@@ -65,11 +65,11 @@ export function wireInvoker(
     runners,
     backend,
     hostAccess,
+    versions: foundation.codeWatch,
     maxBytes: config.sandbox.maxWarmBytes,
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
     clock: host.clock,
     log: host.log.child({ part: "starts" }),
-    onCodeChanged: (runtime) => described.codeChanged(runtime),
   });
   const checker = new SchemaChecker(host.clock);
   const invoker = createInvoker({

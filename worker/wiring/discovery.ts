@@ -49,8 +49,10 @@ export function wireDescribedTools(
   const log = host.log.child({ part: "schemas" });
   if (config.describedBy === "manifest") return new DescribedTools({ clock, log });
   const descriptions = wireDescriptions(config, host, foundation);
-  const describe: DescribeTool = (tool, whileAsking, toolConfig) =>
-    descriptions.describe(tool, whileAsking, toolConfig);
+  const describe: DescribeTool = (tool, whileAsking, toolConfig) => {
+    foundation.codeWatch.follow(tool.runtime);
+    return descriptions.describe(tool, whileAsking, toolConfig);
+  };
   return new DescribedTools({ describe, clock, log });
 }
 

@@ -10,6 +10,7 @@ import type { ToolEnvironments } from "../environments/tool-environments.ts";
 import type { ToolCatalog } from "../manifest/catalog.ts";
 import type { Manifest, ToolEntry } from "../manifest/manifest.ts";
 import type { Toolsets } from "../manifest/toolsets/toolsets.ts";
+import { CodeWatch } from "../pool/code/code-watch.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
 import type { PreparedPython } from "../runners/python/host.ts";
 import type { ToolRunner } from "../runners/runner.ts";
@@ -32,6 +33,8 @@ export interface Foundation extends AsyncDisposable {
   readonly audit: AuditLog | undefined;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   readonly environments: ToolEnvironments;
+  /** Follows no code until it is asked to. */
+  readonly codeWatch: CodeWatch;
   readonly catalog: ToolCatalog;
   /** Undefined without `TOOLSETS_DIR`. */
   readonly toolsets: Pick<Toolsets, "lease"> | undefined;
@@ -75,6 +78,13 @@ export async function openFoundation(
   const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
   const given = { backend, preparedPython, installs, toolsets };
   const { runners, environments } = parts.use(await openLanguages(config, host, given));
+  const codeWatch = parts.use(
+    new CodeWatch({
+      runners: runners.byRuntime,
+      clock: host.clock,
+      log: host.log.child({ part: "code" }),
+    }),
+  );
   const hostAccess = createHostAccess(config);
   const admission = {
     runsExecutables: runners.withDirectory.has("executable"),
@@ -99,6 +109,7 @@ export async function openFoundation(
     audit,
     runners: runners.byRuntime,
     environments,
+    codeWatch,
     catalog,
     toolsets,
     profiles,
