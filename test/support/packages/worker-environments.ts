@@ -75,6 +75,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
       directory: join(base, "environments"),
       keepMs: 3_600_000,
       maxBytes: 1024 * MiB,
+      cacheMaxBytes: 0,
       timeoutSeconds: 60,
       memoryBytes: 1024 * MiB,
       diskBytes: 512 * MiB,
