@@ -31,6 +31,7 @@ export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "env
 export interface OpenOptions {
   readonly settings: PackageSettings;
   readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  readonly leaseToolset?: ToolEnvironmentsOptions["leaseToolset"];
   /** The worker's environment; installers see the variables of `registry/variables.ts`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly backend: Pick<SandboxBackend, "acquire" | "share">;
