@@ -163,7 +163,7 @@ export function readSandboxConfig(environment: Environment): Config {
  */
 export function readPackagesConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(([name]) =>
-    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+    /^(?:MANIFEST_|TOOLS_|TOOLSETS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
   );
   const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
   return readConfig({ ...Object.fromEntries(own), ...nobody });
