@@ -311,6 +311,7 @@ function openToolRunners(
           ...common,
           pythonBin: sandbox.pythonBin,
           named: sandbox.pythons,
+          downloadsByUv: sandbox.downloadsPythons,
           uvBin: packages.uvBin,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
