@@ -13,7 +13,7 @@ import { fromAdk } from "../../../worker/protocol/discovery/adk-schema.ts";
 import { reduceParameters } from "../../../worker/protocol/discovery/agent-schema.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { openDescribing } from "../../support/described/describing.ts";
-import { installMs, meshPython } from "../../support/original/mesh-python.ts";
+import { installMs, meshPython, meshVariables } from "../../support/original/mesh-python.ts";
 import { python } from "../../support/pypi-packages.ts";
 import { type RigTool, startRig } from "../../support/workers/rig.ts";
 
@@ -28,9 +28,10 @@ async function print(
   script: string,
   { input = "", standIns = false }: { readonly input?: string; readonly standIns?: boolean } = {},
 ): Promise<readonly unknown[]> {
-  const env = standIns ? { PYTHONPATH: `${runnerDir}:${runnerDir}/stand_ins` } : {};
-  const path = join(fixtures, "original", script);
-  const running = promisify(execFile)(program, ["-B", "-W", "ignore", path], { env });
+  const path = standIns ? { PYTHONPATH: `${runnerDir}:${runnerDir}/stand_ins` } : {};
+  const env = { PATH: "/usr/bin:/bin", ...meshVariables, ...path };
+  const argv = ["-B", "-W", "ignore", join(fixtures, "original", script)];
+  const running = promisify(execFile)(program, argv, { env });
   running.child.stdin?.end(input);
   const lines = (await running).stdout.trim().split("\n");
   return lines.map((line) => JSON.parse(line) as unknown);
