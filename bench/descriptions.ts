@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { readConfig } from "../worker/config/config.ts";
 import { describeTool } from "../worker/descriptions/describe.ts";
-import { createHost, openFoundation } from "../worker/foundation.ts";
+import { openFoundation } from "../worker/wiring/foundation.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { builtInProfiles } from "../worker/sandbox/profile.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
 
