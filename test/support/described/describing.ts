@@ -21,6 +21,8 @@ export interface DescribingOptions {
   readonly executableDir?: string;
   /** A new one unless given; its maker removes it. */
   readonly workDir?: string;
+  /** Variables on top of these. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Descriptions of the tools of a manifest. */
@@ -48,6 +50,7 @@ export async function openDescribing(options: DescribingOptions): Promise<Descri
     ...(options.executableDir !== undefined && { TOOLS_EXECUTABLE_DIR: options.executableDir }),
     SANDBOX_WORK_DIR: workDir,
     ARTIFACT_SERVICE_TYPE: "memory",
+    ...options.environment,
   });
   const logLines: string[] = [];
   const lines = new Writable({
