@@ -5,10 +5,10 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { wireDescriptions } from "../../worker/app.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import type { JsonObject } from "../../worker/support/json/json.ts";
+import { wireDescriptions } from "../../worker/wiring/discovery.ts";
 import { exitCodeOf, statusPrinter, printResult } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { OutputView } from "../invoke/output-view.ts";

@@ -1,12 +1,10 @@
 /**
  * `harness tool describe`: what tools say of themselves, as a worker derives it.
  */
-import { wireDescriptions } from "../../../worker/app.ts";
-import { describedByManifest, needsCode, withManifest } from "../../../worker/discovery/given.ts";
-import type { Descriptions } from "../../../worker/descriptions/descriptions.ts";
 import type { PublishedDescription } from "../../../worker/protocol/discovery/messages.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
+import { wireDescribedTools, wireDescriptions } from "../../../worker/wiring/discovery.ts";
 import { CommandError, type Context, UsageError, exit, withCauses } from "../../context.ts";
 import { printable } from "../../invoke/screen.ts";
 import { createPassableDirectory } from "../../temporary.ts";
@@ -38,12 +36,10 @@ export async function describeTarget(
     throw new UsageError(`--manifest is for code; ${name} has a manifest`);
   await using home = await createPassableDirectory("str-tool-describe-");
   await using opened = await openTarget(target, { ...options, home: home.path }, context);
-  const { config, host, foundation } = opened;
-  const descriptions = wireDescriptions(config, host, foundation);
   const described =
     target.kind === "code"
-      ? await ofCode(target, descriptions, opened, options, context)
-      : await ofManifest(target, descriptions, opened, options, context);
+      ? await ofCode(target, opened, options, context)
+      : await ofManifest(target, opened, options, context);
   const { out } = context;
   if (options.manifest && target.kind === "code") {
     out.line(printable(manifestEntry(target, [...described.keys()], options)));
@@ -70,15 +66,16 @@ function asJson(described: Described, isList: boolean): string {
 /** A function or class by its own name, the tools of a provider or a program by theirs. */
 async function ofCode(
   target: CodeTarget,
-  descriptions: Descriptions,
-  { foundation: { catalog } }: LocalFoundation,
+  { config, host, foundation }: LocalFoundation,
   { config: toolConfig }: ToolDescribeOptions,
   { signal }: Context,
 ): Promise<Described> {
+  const { catalog } = foundation;
   const served = servedName(target);
   const { callable, tool } = target;
   const entry = catalog.resolve(served);
   if (entry === undefined) throw notServed(callable.name, catalog.unavailable(served)?.reason);
+  const descriptions = wireDescriptions(config, host, foundation);
   return await withReasons(async () => {
     if (tool !== undefined || callable.kind === "function") {
       const described = await descriptions.describe(entry, signal, toolConfig);
@@ -92,27 +89,22 @@ async function ofCode(
   });
 }
 
-/** Tools of a manifest, with the parts that it gives, as workers announce them. */
+/** Tools of a manifest, as workers announce them. */
 async function ofManifest(
   target: Target,
-  descriptions: Descriptions,
   opened: LocalFoundation,
   { config: toolConfig }: ToolDescribeOptions,
   { signal }: Context,
 ): Promise<Described> {
-  const { host, foundation } = opened;
+  const { config, host, foundation } = opened;
+  const { catalog } = foundation;
+  using tools = wireDescribedTools(config, host, foundation);
   const described = new Map<string, PublishedDescription>();
   for (const name of servedNames(target, opened)) {
-    const entry = foundation.catalog.resolve(name);
-    if (entry === undefined) throw notServed(name, foundation.catalog.unavailable(name)?.reason);
-    const given = needsCode(entry)
-      ? withManifest(
-          entry,
-          await withReasons(() => descriptions.describe(entry, signal, toolConfig), name),
-          host.log,
-        )
-      : describedByManifest(entry);
-    described.set(name, given);
+    const entry = catalog.resolve(name);
+    if (entry === undefined) throw notServed(name, catalog.unavailable(name)?.reason);
+    const ask = () => tools.forRequest(entry, toolConfig, signal);
+    described.set(name, await withReasons(ask, name));
   }
   return described;
 }

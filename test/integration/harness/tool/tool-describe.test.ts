@@ -114,13 +114,8 @@ test("what cannot be described is told with its reason", async () => {
   expect(result.stderr).toContain('TOOL_NOT_FOUND: Module "tools" has no function "missing"');
 });
 
-test("each tool of a provider is described, and goes into one entry", async () => {
+test("the tools of a provider go into one entry", async () => {
   const target = `${join(home.path, "tools.py")}:Words`;
-  const { stdout, exitCode } = await runCli(["tool", "describe", target]);
-  expect(stdout).toMatch(
-    /^count: Counts words\.\nParameters:\n {2}text: string\n.*\n\nlongest: Finds the longest\./s,
-  );
-  expect(exitCode).toBe(0);
   const entry = await runCli([
     "tool",
     "describe",
@@ -140,8 +135,13 @@ test("each tool of a provider is described, and goes into one entry", async () =
   });
 });
 
-test("one tool of a provider is described by its name", { tags: "full" }, async () => {
+test("each tool of a provider is described, or one by its name", { tags: "full" }, async () => {
   const target = `${join(home.path, "tools.py")}:Words`;
+  const { stdout, exitCode } = await runCli(["tool", "describe", target]);
+  expect(stdout).toMatch(
+    /^count: Counts words\.\nParameters:\n {2}text: string\n.*\n\nlongest: Finds the longest\./s,
+  );
+  expect(exitCode).toBe(0);
   const one = await runCli(["tool", "describe", target, "--tool", "longest", "--json"]);
   expect(JSON.parse(one.stdout)).toMatchObject({ description: "Finds the longest." });
   const none = await runCli(["tool", "describe", target, "--tool", "shortest"]);
