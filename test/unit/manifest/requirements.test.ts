@@ -175,7 +175,11 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     const { names, files } = readNodeLock(
       lock(
         {
-          "node_modules/a": { ...entry, resolved: "https://registry.npmjs.org/a/-/a-1.0.0.tgz" },
+          "node_modules/a": {
+            ...{ ...entry, resolved: "https://registry.npmjs.org/a/-/a-1.0.0.tgz" },
+            ...{ license: "MIT", scripts: { install: "evil" }, bundleDependencies: ["c"] },
+            dependencies: { c: "1", other: "npm:@s/real@^1.0.0" },
+          },
           "node_modules/a/node_modules/@s/b": { ...entry, name: "@s/real" },
           "node_modules/a/node_modules/c": { version: "1.0.0", inBundle: true },
         },
@@ -183,12 +187,17 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
       ),
     );
     expect(names).toEqual(["@s/real", "a", "c"]);
+    const bundled = { version: "1.0.0", inBundle: true, integrity: `sha512-${"A".repeat(86)}==` };
     const kept = { name: "environment", version: "0.0.0", dependencies: { a: "^1.0.0" } };
     expect(JSON.parse(files.get("package.json")!)).toEqual({ ...kept, private: true });
     expect(JSON.parse(files.get("package-lock.json")!)).toMatchObject({
-      packages: { "": kept, "node_modules/a": entry },
+      packages: {
+        "": kept,
+        "node_modules/a": entry,
+        "node_modules/a/node_modules/c": bundled,
+      },
     });
-    expect(files.get("package-lock.json")).not.toMatch(/resolved|evil|mine/);
+    expect(files.get("package-lock.json")).not.toMatch(/resolved|evil|mine|license/);
   });
 
   test.each([
@@ -196,6 +205,29 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     [JSON.stringify({ lockfileVersion: 1 }), "expected a lockfile of version 2 or 3"],
     [lock({ "node_modules/a": { link: true, resolved: "a" } }), "is a link"],
     [lock({ "node_modules/a": { version: "1.0.0" } }), "has no integrity"],
+    [lock({ "node_modules/a": { version: "1.0.0", inBundle: true } }), "has no integrity"],
+    [
+      lock({
+        "node_modules/a": { version: "1.0.0", integrity: "x" },
+        "node_modules/a/node_modules/b": { version: "1.0.0", inBundle: true },
+      }),
+      "has no integrity",
+    ],
+    ...Object.entries({
+      dependencies: { b: "git+https://x/b" },
+      optionalDependencies: { b: "https://x/b.tgz" },
+      peerDependencies: { b: "file:../b" },
+      peerDependenciesMeta: { b: { optional: "yes" } },
+      bundleDependencies: ["../b"],
+      bin: { b: "../../b" },
+      os: [{}],
+      hasInstallScript: "yes",
+    }).map(([key, value]) => [
+      lock({ "node_modules/a": { version: "1.0.0", integrity: "x", [key]: value } }),
+      `"${key}" with a value that is refused`,
+    ]),
+    [lock({ "node_modules/a": { version: "1.0.0", integrity: "x", bin: { b: "/b" } } }), '"bin"'],
+    [lock({ [`node_modules/a${"/node_modules/a".repeat(200)}`]: {} }), "has a path of more than"],
     [
       lock({ "node_modules/a": { version: "1.0.0", integrity: "x", hasShrinkwrap: true } }),
       "has packages of its own npm-shrinkwrap.json",
@@ -212,8 +244,8 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     ],
     [lock({ "node_modules/a": { version: "file:a" } }), "has no version of a registry"],
     [lock({ "node_modules/a": { version: "1.0.0", name: "../a" } }), "has no name of a package"],
-    [lock({}, { dependencies: { a: "file:a" } }), "is not a semver range"],
-    [lock({}, { optionalDependencies: { a: "https://x" } }), "is not a semver range"],
+    [lock({}, { dependencies: { a: "file:a" } }), "more than semver ranges"],
+    [lock({}, { optionalDependencies: { a: "https://x" } }), "more than semver ranges"],
   ])("%s is refused", (text, message) => {
     expect(() => readNodeLock(text)).toThrow(message);
   });
