@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { below } from "../../support/files/below.ts";
 import type { EnvironmentPlan } from "../environments.ts";
 import { nodeInstaller } from "./installers.ts";
-import type { BuilderParts } from "./python.ts";
+import type { BuildParts } from "./python.ts";
 import { type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
 
 /** Folder of an environment. */
@@ -25,7 +25,7 @@ const inProject = [
  * EnvironmentError, SandboxError; rejects with the signal's reason.
  */
 export async function installNode<Result>(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
