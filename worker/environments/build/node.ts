@@ -41,8 +41,8 @@ export async function installNode<Result>(
     ...["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color"],
     ...["--logs-max", "0", "--foreground-scripts"],
     `--ignore-scripts=${!plan.runsScripts}`,
-    // Also what packages depend on comes from registries. npm knows these since 11.14, and ignores
-    // them before. Nothing of a manifest or a lockfile relies on them: neither names another source.
+    // Also what packages depend on comes from registries. npm knows these since 11.14, and
+    // ignores them before. No manifest and no lockfile relies on them: none names another source.
     ...["git", "remote", "file", "directory"].map((source) => `--allow-${source}=none`),
   ];
   const command = plan.kind === "npm-lock" ? ["ci"] : ["install", "--no-package-lock"];

@@ -10,7 +10,7 @@ import { Semaphore } from "../../support/semaphore.ts";
 import { abortable, withTimeout } from "../../support/timeout.ts";
 import type { CheckAnswer, CheckRequest } from "./check.ts";
 
-/** Threads at once. Calls in flight bound the checks that wait, and {@link checkWaitMs} their time. */
+/** Threads at once. Calls in flight bound the waiting checks, {@link checkWaitMs} their time. */
 const maxThreads = 2;
 /** Of these, threads for one schema, and for all schemas that were too slow lately. */
 const maxThreadsOfOne = 1;
@@ -107,7 +107,7 @@ export class SchemaChecker implements AsyncDisposable {
     return own;
   }
 
-  /** Checks that took too long lately, up to {@link maxSlowChecks}: for one, its value may be at fault. */
+  /** Checks that took too long lately, at most {@link maxSlowChecks}. A value may cause one. */
   #slowChecks(schema: JsonObject): number {
     const times = this.#slowAtMs.get(schema) ?? [];
     const sinceMs = this.#clock.monotonicMs() - slowSchemaMs;
