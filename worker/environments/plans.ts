@@ -7,6 +7,7 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import type { PackageSet, Runtime, ToolEntry } from "../manifest/manifest.ts";
 import { parseNodeRequirement } from "../manifest/requirements/node.ts";
+import { NodeLockError } from "../manifest/requirements/node-locked.ts";
 import { parseRequirement } from "../manifest/requirements/python.ts";
 import {
   type HashedRequirement,
@@ -16,7 +17,7 @@ import {
 } from "../manifest/requirements/python-file.ts";
 import { EnvironmentError, type EnvironmentPlan, type Interpreter } from "./environments.ts";
 import { environmentKey } from "./key.ts";
-import { NodeLockError, readNodeLock } from "./node-lock.ts";
+import { readNodeLock } from "./node-lock.ts";
 
 /** Largest requirements file or lockfile, in bytes. */
 const maxFileBytes = 8 * 1024 * 1024;

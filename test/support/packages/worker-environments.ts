@@ -130,7 +130,8 @@ export async function writeFiles(
 /** The key of the environment of a tool, whose files are in `base`. */
 export async function keyOf(base: string, tool: ToolEntry): Promise<string> {
   const registry = new RegistrySettings({
-    ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
+    ...{ environment: offline, netrcFile: undefined, npmrcFile: undefined },
+    wheelsDir: join(base, "wheels"),
   });
   const { key } = await planOf(tool, tool.packages!, {
     directory: base,

@@ -7,7 +7,7 @@ import { below } from "../../support/files/below.ts";
 import type { EnvironmentPlan } from "../environments.ts";
 import { nodeInstaller } from "./installers.ts";
 import { cacheInside, withCache } from "./cache.ts";
-import type { BuilderParts } from "./python.ts";
+import type { BuildParts } from "./python.ts";
 import { type Installed, buildPaths, runStep } from "./run.ts";
 
 /** Folder of an environment. */
@@ -26,7 +26,7 @@ const inProject = [
  * EnvironmentError, SandboxError; rejects with the signal's reason.
  */
 export async function installNode<Result>(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
@@ -42,8 +42,8 @@ export async function installNode<Result>(
     ...["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color"],
     ...["--logs-max", "0", "--foreground-scripts"],
     `--ignore-scripts=${!plan.runsScripts}`,
-    // Also what packages depend on comes from registries; versions of npm without these ignore
-    // them.
+    // Also what packages depend on comes from registries. npm knows these since 11.14, and
+    // ignores them before. No manifest and no lockfile relies on them: none names another source.
     ...["git", "remote", "file", "directory"].map((source) => `--allow-${source}=none`),
   ];
   const command = plan.kind === "npm-lock" ? ["ci"] : ["install", "--no-package-lock"];

@@ -18,7 +18,14 @@ import {
   findUv,
   pythonInstaller,
 } from "./installers.ts";
-import { type BuildHost, type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
+import {
+  type BuildHost,
+  type BuildStep,
+  type Installed,
+  type TimedHost,
+  buildPaths,
+  runStep,
+} from "./run.ts";
 import type { RegistrySettings } from "../registry/settings.ts";
 
 /** Folder of an environment. */
@@ -38,12 +45,15 @@ export interface BuilderParts {
   requireAllowed(names: Iterable<string>): void;
 }
 
+/** What one build uses. */
+export type BuildParts = BuilderParts & { readonly host: TimedHost };
+
 /**
  * Installs the plan. Calls `take` with the directory that has {@link pythonFolder}. Throws
  * EnvironmentError, SandboxError; rejects with the signal's reason.
  */
 export async function installPython<Result>(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
@@ -161,7 +171,7 @@ function isOn(value: string | undefined): boolean {
 
 /** The requirements of a `uv.lock` with their hashes, checked as those of a file. */
 async function exportLock(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   signal: AbortSignal,
 ): Promise<{ readonly names: readonly string[]; readonly requirements: string }> {

@@ -7,6 +7,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import type { Profile } from "../../sandbox/profile.ts";
 import {
+  type CapturedOutput,
   type ExitReport,
   type ReadOnlyMount,
   type SandboxBackend,
@@ -36,6 +37,11 @@ export interface BuildHost {
   readonly profile: Profile;
   readonly clock: Clock;
   readonly timeoutSeconds: number;
+}
+
+/** With the end of one build, which may take several steps. */
+export interface TimedHost extends BuildHost {
+  readonly deadline: AbortSignal;
 }
 
 /** What an installer has installed. */
@@ -78,7 +84,7 @@ const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "
  * InstallerError unless time was up; SandboxError; rejects with the signal's reason.
  */
 export async function runStep<Result>(
-  host: BuildHost,
+  host: TimedHost,
   step: BuildStep,
   take: (output: FileHandle, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
@@ -109,7 +115,7 @@ export async function runStep<Result>(
   const sandbox = held.use(await host.backend.acquire(request, signal));
   for (const [name, content] of step.files)
     await sandbox.workDir.writeInput(name, { body: Readable.from([Buffer.from(content)]) }, signal);
-  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const over = AbortSignal.any([signal, host.deadline]);
   const execution = await sandbox.start({ argv: [...withTemporary, ...step.argv] });
   const stop = (): void => void execution.stop(0).catch(() => undefined);
   over.addEventListener("abort", stop, { once: true });
@@ -207,10 +213,20 @@ function problemOf({ started, exceeded, exitCode, signal }: ExitReport): string 
 }
 
 /** The end of both streams, without secrets and control characters. */
-function lastLines({ stdout, stderr }: ExitReport, redaction: Redaction): string {
-  const lines = `${stdout.text}\n${stderr.text}`
+export function lastLines(
+  { stdout, stderr }: Pick<ExitReport, "stdout" | "stderr">,
+  redaction: Redaction,
+): string {
+  const lines = `${wholeLines(stdout)}\n${wholeLines(stderr)}`
     .split(/[\r\n]+/)
     .map((line) => line.replaceAll(/\x1b\[[0-9;]*[A-Za-z]|\p{Cc}/gu, "").trimEnd())
     .filter((line) => line !== "");
   return redaction.apply(lines.slice(-maxLines).join("\n")).slice(-maxCharacters);
+}
+
+/** Without a first line whose beginning is lost: it may begin within a secret. */
+function wholeLines({ text, droppedBytes }: CapturedOutput): string {
+  if (droppedBytes === 0) return text;
+  const end = text.search(/[\r\n]/);
+  return end < 0 ? "" : text.slice(end);
 }
