@@ -3,8 +3,9 @@
  * and its end.
  */
 import { watch } from "node:fs";
-import { wireInvoker } from "../worker/app.ts";
-import { type Foundation, createHost, openFoundation } from "../worker/foundation.ts";
+import { wireInvoker } from "../worker/wiring/calls.ts";
+import { type Foundation, openFoundation } from "../worker/wiring/foundation.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { readConfig } from "../worker/config/config.ts";
 import type { Invoker } from "../worker/invocation/invoker.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";

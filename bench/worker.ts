@@ -5,7 +5,7 @@
  * ask any more.
  */
 import { once } from "node:events";
-import { createHost } from "../worker/foundation.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { readConfig } from "../worker/config/config.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
 import { Worker } from "../worker/worker.ts";

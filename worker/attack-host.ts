@@ -2,9 +2,11 @@
  * Wires the attacked worker: the configured one, with the attacks' tools, store and limits.
  */
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { wireInvoker } from "./app.ts";
-import { type Host, openFoundation } from "./foundation.ts";
+import { wireInvoker } from "./wiring/calls.ts";
+import { openFoundation } from "./wiring/foundation.ts";
+import type { Host } from "./wiring/host.ts";
+import { sandboxUid } from "./wiring/sandboxes.ts";
+import { attacksDir } from "./wiring/shipped.ts";
 import type { Config } from "./config/config.ts";
 import type { AttackReport } from "./doctor/attacks/attack-report.ts";
 import type {
@@ -21,8 +23,6 @@ import type { Logger } from "./telemetry/logger.ts";
 const concurrency = 2;
 /** Memory budget of idle sandboxes in bytes: a few for each attack. */
 const maxWarmBytes = 512 * 1024 * 1024;
-const programsFromSource = "../attacks";
-const programsFromDist = "../../attacks";
 
 /** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
@@ -35,16 +35,16 @@ export function attackHost(
   choice: AttackChoice,
   signal: AbortSignal,
 ): Promise<AttackReport> {
-  const { bwrapBin, workDir, uid } = config.sandbox;
+  const { bwrapBin, workDir } = config.sandbox;
   const quiet = { ...host, log: quietLog(host.log) };
   return runAttacks(
     {
-      programsDir: programsDir(),
+      programsDir: attacksDir(),
       // Where the first cannot be written to, as in many containers, the work directory.
       canaryDirs: [scratchBases.canaries, workDir],
       bwrapBin,
       workDir,
-      uid: process.getuid?.() === 0 ? uid : undefined,
+      uid: sandboxUid(config),
       log: quiet.log,
       open: (options, whileOpening) => openAttacked(config, quiet, options, whileOpening),
       ...choice,
@@ -105,9 +105,4 @@ async function openAttacked(
 function quietLog(log: Logger): Logger {
   const level = log.isLevelEnabled("debug") ? log.level : "error";
   return log.child({ part: "attack" }, { level });
-}
-
-function programsDir(): string {
-  const path = import.meta.url.endsWith(".ts") ? programsFromSource : programsFromDist;
-  return fileURLToPath(new URL(path, import.meta.url));
 }

@@ -2,7 +2,7 @@
  * The command line of the worker: parses arguments, runs the command, returns the exit code.
  */
 import type { Writable } from "node:stream";
-import { type Host, createHost } from "./foundation.ts";
+import { type Host, createHost } from "./wiring/host.ts";
 import { check } from "./check.ts";
 import {
   type Config,

@@ -1,7 +1,8 @@
 /**
  * `str-worker doctor`: examines the sandboxes of this host, or attacks them with `--attack`.
  */
-import { type Host, examineSandboxes, readProfiles } from "./foundation.ts";
+import type { Host } from "./wiring/host.ts";
+import { examineSandboxes, readProfiles } from "./wiring/sandboxes.ts";
 import { attackHost } from "./attack-host.ts";
 import type { Config } from "./config/config.ts";
 import { allHeld, attackJson, attackTable } from "./doctor/attacks/attack-report.ts";

@@ -1,7 +1,7 @@
 /**
  * Loads each tool in its own sandbox without calling it, for `str-worker --check`.
  */
-import type { Foundation } from "./foundation.ts";
+import type { Foundation } from "./wiring/foundation.ts";
 import { runUncalled } from "./descriptions/uncalled.ts";
 import type { Config } from "./config/config.ts";
 import { resolveProfile } from "./invocation/steps/resolve.ts";

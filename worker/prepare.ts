@@ -3,8 +3,10 @@
  * without a network.
  */
 import type { Config } from "./config/config.ts";
-import { type Host, openBackend, openLanguages, openToolsets, readProfiles } from "./foundation.ts";
-import { openCatalog } from "./manifest/catalog.ts";
+import type { Host } from "./wiring/host.ts";
+import { openLanguages } from "./wiring/languages.ts";
+import { openManifest, openToolsets } from "./wiring/manifest.ts";
+import { openBackend, readProfiles } from "./wiring/sandboxes.ts";
 
 /** Result of a preparation. */
 export interface PrepareReport {
@@ -21,18 +23,10 @@ export async function prepare(
   signal: AbortSignal,
 ): Promise<PrepareReport> {
   const profiles = await readProfiles(config);
-  const { log, clock } = host;
   await using backend = await openBackend(config, host, { profiles }, signal);
   const { scratchDir } = backend;
   const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
-  await using catalog = await openCatalog({
-    path: config.manifestPath,
-    profileNames: [...profiles.keys()],
-    ...(toolsets !== undefined && { toolsets }),
-    log: log.child({ part: "manifest" }),
-    clock,
-    signal,
-  });
+  await using catalog = await openManifest(config, host, { profiles, toolsets }, signal);
   const tools = [...catalog.manifest.tools.values()].filter(({ packages }) => packages);
   if (tools.length === 0) return report([], []);
   const given = { backend, installs: "wait", toolsets } as const;

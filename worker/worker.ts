@@ -1,27 +1,27 @@
 /**
  * The worker's life: start, run, drain, stop.
  */
-import { wireConsumer, wireDescriptions, wireInvoker } from "./app.ts";
 import { StoreWatch } from "./artifacts/store-watch.ts";
 import type { BrokerSession } from "./broker/broker.ts";
-import { openBroker } from "./broker/open.ts";
 import type { ReconnectingBroker, ReconnectingSession } from "./broker/reconnecting.ts";
-import { type Config, ConfigError } from "./config/config.ts";
-import { type DescribeTool, type Described, DescribedTools } from "./discovery/described-tools.ts";
-import { Discovery } from "./discovery/discovery.ts";
-import { type Foundation, type Host, logAdvice, openFoundation } from "./foundation.ts";
+import type { Config } from "./config/config.ts";
+import type { Described } from "./discovery/described-tools.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
-import { GroupWatch } from "./group/group-watch.ts";
+import type { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
 import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, queuesOfTools } from "./manifest/manifest.ts";
-import { placementIn } from "./placement.ts";
-import { startupFacts } from "./startup-facts.ts";
+import { type ManifestChange, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
-import { startHealthServer } from "./telemetry/health.ts";
 import { logEvent } from "./telemetry/log-event.ts";
+import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
+import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
+import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
+import { type Foundation, openFoundation } from "./wiring/foundation.ts";
+import { startHealth } from "./wiring/health.ts";
+import type { Host } from "./wiring/host.ts";
+import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
@@ -173,9 +173,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #startHealth(): Promise<void> {
-    if (this.#config.healthPort === 0) return;
-    const { healthPort: port, healthHost: host } = this.#config;
-    const health = {
+    const server = await startHealth(this.#config, {
       missing: () => this.#missing(),
       packages: () => this.#environments?.counts,
       warnings: () => [
@@ -185,13 +183,8 @@ export class Worker implements AsyncDisposable {
         ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
-    };
-    const server = await startHealthServer({ port, host }, health).catch((error: unknown) => {
-      const variables = host === undefined ? "HEALTH_PORT" : "HEALTH_HOST, HEALTH_PORT";
-      const place = host === undefined ? `${port}` : `${host}:${port}`;
-      throw new ConfigError([`${variables}: "${place}" cannot be listened on: ${String(error)}`]);
     });
-    this.#healthPort = this.#parts.use(server).port;
+    this.#healthPort = this.#parts.use(server)?.port;
   }
 
   /** Reasons why the worker is not ready. */
@@ -205,34 +198,26 @@ export class Worker implements AsyncDisposable {
   }
 
   async #connect(foundation: Foundation, signal: AbortSignal): Promise<void> {
-    const { namespace, workerId } = this.#config;
-    const { log, clock } = this.#host;
+    const [config, host] = [this.#config, this.#host];
+    const { clock } = host;
     const { catalog, store } = foundation;
-    const watched = { store, clock, log: log.child({ part: "artifacts" }) };
+    const watched = { store, clock, log: host.log.child({ part: "artifacts" }) };
     this.#storeWatch = this.#parts.use(new StoreWatch(watched));
-    const broker =
-      this.#given.broker ??
-      (await openBroker(this.#config.broker, {
-        namespace,
-        workerId,
-        clock,
-        group: this.#config.group,
-        queues: this.#config.queues,
-        placement: placementIn(catalog),
-        log: log.child({ part: "broker" }),
-      }));
+    const broker = this.#given.broker ?? (await openWorkerBroker(config, host, catalog));
     const tools = queuesOfTools(catalog.manifest);
     const session = this.#parts.use(await broker.connect([...tools.keys()], signal));
     this.#session = session;
 
-    const described = this.#parts.use(this.#describe(foundation));
-    const wired = wireInvoker(this.#config, this.#host, foundation, described);
+    const described = this.#parts.use(wireDescribedTools(config, host, foundation));
+    const wired = wireInvoker(config, host, foundation, described);
     const { invoker, starts } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
       if (description.parameters !== undefined) checker.warm();
     };
     this.#parts.use(described.onDescribed(onDescribed));
+    const onCodeChanged = (runtime: Runtime): void => described.codeChanged(runtime);
+    this.#parts.use(foundation.codeWatch.onChange(onCodeChanged));
     described.follow(catalog.manifest.tools.values());
     this.#starts = this.#parts.use(starts);
     const signals = {
@@ -241,14 +226,17 @@ export class Worker implements AsyncDisposable {
       publish: this.#stopPublishing.signal,
     };
     const { consumer, cancelListener } = this.#parts.use(
-      wireConsumer(this.#config, { host: this.#host, foundation, session, invoker, signals }),
+      wireConsumer(config, { host, foundation, session, invoker, signals }),
     );
     await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
-    if (session.redelivers) this.#watchGroups(foundation, session);
-    const discovery = this.#discover(foundation, session, described);
+    if (session.redelivers) {
+      this.#groupWatch = this.#parts.use(startGroupWatch(config, host, foundation, session));
+    }
+    const discovery = startDiscovery(config, host, foundation, session, described);
+    this.#parts.use(discovery);
     this.#supervise(
       this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
         starts.follow(manifest.tools.values());
@@ -259,38 +247,6 @@ export class Worker implements AsyncDisposable {
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
-  }
-
-  #watchGroups({ catalog, store: { marks } }: Foundation, session: BrokerSession): void {
-    const { namespace, workerId, group } = this.#config;
-    const { clock } = this.#host;
-    const log = this.#host.log.child({ part: "group" });
-    const tools = () => queuesOfTools(catalog.manifest).keys();
-    const parts = { session, namespace, workerId, group, tools, marks, clock, log };
-    this.#groupWatch = this.#parts.use(new GroupWatch(parts));
-  }
-
-  #describe(foundation: Foundation): DescribedTools {
-    const { clock } = this.#host;
-    const log = this.#host.log.child({ part: "schemas" });
-    if (this.#config.describedBy === "manifest") return new DescribedTools({ clock, log });
-    const descriptions = wireDescriptions(this.#config, this.#host, foundation);
-    const describe: DescribeTool = (tool, whileAsking, toolConfig) =>
-      descriptions.describe(tool, whileAsking, toolConfig);
-    return new DescribedTools({ describe, clock, log });
-  }
-
-  #discover(
-    { catalog }: Foundation,
-    session: ReconnectingSession,
-    tools: DescribedTools,
-  ): Discovery | undefined {
-    const { namespace, isDiscoverable } = this.#config;
-    if (!isDiscoverable) return undefined;
-    const { clock } = this.#host;
-    const log = this.#host.log.child({ part: "discovery" });
-    const resolve = (tool: string) => catalog.resolve(tool);
-    return this.#parts.use(new Discovery({ session, namespace, tools, resolve, clock, log }));
   }
 
   /** Subscriptions follow the manifest until the catalog is disposed. */

@@ -77,3 +77,11 @@ export function exitCodeOf(result: CallOutcome): number {
       return exit.timedOut;
   }
 }
+
+/** Says so when Ctrl-C cancels the call, until its disposal. */
+export function tellOfCancel({ signal, err }: Pick<Context, "signal" | "err">): Disposable {
+  const onAbort = (): void =>
+    err.line(err.paint("dim", "cancelling the call; Ctrl-C again leaves at once"));
+  signal.addEventListener("abort", onAbort, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", onAbort) };
+}

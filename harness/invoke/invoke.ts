@@ -3,7 +3,7 @@
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import { type Agent, type CallResult, defaultAgentName } from "../agent.ts";
-import { exitCodeOf, statusPrinter, printResult } from "./answer.ts";
+import { exitCodeOf, printResult, statusPrinter, tellOfCancel } from "./answer.ts";
 import { SharedArtifacts } from "../artifacts.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import { type Context, UsageError, exit } from "../context.ts";
@@ -111,11 +111,12 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
-  using interruption = cancelAtInterruption(context);
+  using _telling = tellOfCancel(context);
+  using cancelling = boundCancel(context);
   try {
     return await agent.call(call, {
       cancel: context.signal,
-      signal: interruption.over,
+      signal: cancelling.over,
       onStatus: statusPrinter(context),
     });
   } catch (error) {
@@ -124,18 +125,11 @@ async function placeCall(call: ToolCall, agent: Agent, context: Context): Promis
   }
 }
 
-/**
- * Reports the first Ctrl-C, which cancels the call. `over` aborts when the answer takes too long
- * then: a worker may know no cancels.
- */
-function cancelAtInterruption({
-  signal,
-  err,
-}: Context): Disposable & { readonly over: AbortSignal } {
+/** Aborts `over` when the answer takes too long after Ctrl-C: a worker may know no cancels. */
+function boundCancel({ signal }: Context): Disposable & { readonly over: AbortSignal } {
   const leaving = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onInterruption = (): void => {
-    err.line(err.paint("dim", "cancelling the call; Ctrl-C again leaves at once"));
     timer = setTimeout(() => leaving.abort(signal.reason), cancelledAnswerMs);
   };
   signal.addEventListener("abort", onInterruption, { once: true });

@@ -3,7 +3,7 @@
  */
 import { join } from "node:path";
 import { ConfigError, readPackagesConfig } from "../../worker/config/config.ts";
-import { createHost } from "../../worker/foundation.ts";
+import { createHost } from "../../worker/wiring/host.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import { prepare } from "../../worker/prepare.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";

@@ -1,7 +1,7 @@
 /**
  * `harness tool describe`: what a tool in a file says of itself, as a worker derives it.
  */
-import { wireDescriptions } from "../../worker/app.ts";
+import { wireDescriptions } from "../../worker/wiring/discovery.ts";
 import { InvocationError } from "../../worker/protocol/errors.ts";
 import type { ToolDescription } from "../../worker/protocol/discovery/tool-description.ts";
 import { type JsonObject, isJsonObject } from "../../worker/support/json/json.ts";

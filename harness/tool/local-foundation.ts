@@ -10,7 +10,8 @@ import {
   type Environment,
   readConfig,
 } from "../../worker/config/config.ts";
-import { type Foundation, type Host, createHost, openFoundation } from "../../worker/foundation.ts";
+import { type Foundation, openFoundation } from "../../worker/wiring/foundation.ts";
+import { type Host, createHost } from "../../worker/wiring/host.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";

@@ -1,7 +1,7 @@
 /**
  * The worker's own path of a call: its sandbox, its runners, its limits, and no broker.
  */
-import { wireInvoker } from "../../worker/app.ts";
+import { wireInvoker } from "../../worker/wiring/calls.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";

@@ -4,7 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createHost, openFoundation } from "../../worker/foundation.ts";
+import { openFoundation } from "../../worker/wiring/foundation.ts";
+import { createHost } from "../../worker/wiring/host.ts";
 import {
   type Config,
   ConfigError,

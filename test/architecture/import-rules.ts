@@ -24,19 +24,20 @@ export const folderRanks: Readonly<Record<string, number>> = {
   config: 6,
   descriptions: 6,
   doctor: 6,
+  wiring: 7,
 };
 
-/** The files directly in worker/ wire the folders together and may import them all. */
-export const topRank = 7;
+/** The files directly in worker/ are the process and its commands, and may import every folder. */
+export const topRank = 8;
 
 /**
  * Their folders are adapters, one technology each, loaded by the files named here only,
  * but for plain folders.
  */
 export const adapterLoaders: Readonly<Record<string, readonly string[]>> = {
-  broker: ["worker/broker/open.ts", "worker/foundation.ts"],
-  artifacts: ["worker/artifacts/open.ts", "worker/foundation.ts"],
-  sandbox: ["worker/sandbox/registry.ts", "worker/foundation.ts"],
+  broker: ["worker/broker/open.ts"],
+  artifacts: ["worker/artifacts/open.ts"],
+  sandbox: ["worker/sandbox/registry.ts", "worker/wiring/sandboxes.ts"],
 };
 
 /** Plain folders, which hold as many as would not be found in one list. */
@@ -80,11 +81,9 @@ export const harnessMayImport: readonly string[] = [
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
-  "worker/app.ts",
   "worker/environments/environments.ts",
   "worker/environments/store.ts",
   "worker/prepare.ts",
-  "worker/foundation.ts",
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
@@ -94,6 +93,10 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/sandbox/sandbox.ts",
   "worker/sandbox/work/work-dir.ts",
   "worker/telemetry/logger.ts",
+  "worker/wiring/calls.ts",
+  "worker/wiring/discovery.ts",
+  "worker/wiring/foundation.ts",
+  "worker/wiring/host.ts",
 ];
 
 /**
@@ -204,7 +207,7 @@ function workerViolation(importer: string, target: string): string | undefined {
   const from = folderOf(importer);
   const to = folderOf(target);
   if (from !== undefined) {
-    if (to === undefined) return `folder ${from} imports a file that wires the folders together`;
+    if (to === undefined) return `folder ${from} imports a file of the process or of a command`;
     if (forbiddenFolders(from).includes(to)) {
       return folderRanks[from] === folderRanks[to]
         ? `${from} and ${to} are peers; they meet in a folder above them`

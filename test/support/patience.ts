@@ -5,3 +5,6 @@
 
 /** Options of `vi.waitFor` and `expect.poll`, whose own patience is a second. */
 export const patience = { timeout: 15_000, interval: 20 };
+
+/** For installers: each takes seconds of a processor, which other builds share. */
+export const installPatience = { timeout: 45_000, interval: 100 };

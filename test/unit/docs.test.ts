@@ -191,14 +191,14 @@ describe("a table has what the code has:", () => {
     }
   });
 
-  test("the context in docs/write-a-python-tool.md", () => {
+  test("the context in docs/python-tools.md", () => {
     const source = read("tool-runner/python/secure_tool_runtime/__init__.py");
     const context = /^class ToolContext:$(.*?)^class /ms.exec(source)![1]!;
     const methods = [...context.matchAll(/(?<!@property\n)^ {4}def ([a-z]\w*)\(/gm)]
       .map(([, name]) => name!)
       // For the runner, as its docstring says.
       .filter((name) => name !== "described_outputs");
-    const rows = firstCells(tableOf("docs/write-a-python-tool.md", "The context"));
+    const rows = firstCells(tableOf("docs/python-tools.md", "The context"));
     const documented = rows.flatMap((cell) => /^(\w+)\(/.exec(cell)?.[1] ?? []);
     expect(documented).toEqual(methods);
     for (const attribute of ["user_id", "session_id", "app_name", "task_id"]) {
@@ -324,10 +324,12 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const calls = [
-      ...typed.matchAll(/bin\/harness\.mjs ((?:tool |artifact )?[a-z][a-z\d-]*)(.*)/g),
-    ];
-    expect(new Set(calls.map(([, command]) => command))).toEqual(new Set(commands));
+    const command = "((?:tool |artifact )?[a-z][a-z\\d-]*)(.*)";
+    const calls = [...typed.matchAll(new RegExp(`bin/harness\\.mjs ${command}`, "g"))];
+    expect(new Set(calls.map(([, name]) => name))).toEqual(new Set(commands));
+    // Where the package is installed. A sentence may begin like a command.
+    const installed = [...typed.matchAll(new RegExp(`(?:^|\`)harness ${command}`, "gm"))];
+    calls.push(...installed.filter(([, name]) => help.has(name!)));
     for (const [, command, rest] of calls) {
       const options = [...rest!.split("`")[0]!.matchAll(/(?<=\s)--[\w-]+/g)].map(
         ([option]) => option,

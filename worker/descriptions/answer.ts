@@ -16,7 +16,7 @@ export const maxDescriptionValues = 10_000;
 /** Characters of a description's text. */
 export const maxTextLength = 4_000;
 /** Parameters that take artifacts. */
-const maxArtifactParameters = 100;
+export const maxArtifactParameters = 100;
 
 /**
  * Reads the `result` of a runner that described a tool. Unusable members are left out. Throws

@@ -11,6 +11,7 @@ import {
   encodeRemoved,
   type Generation,
 } from "../protocol/discovery/messages.ts";
+import { InvocationError } from "../protocol/errors.ts";
 import { type DiscoveryKind, discoveryTopic } from "../protocol/topics.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -41,8 +42,8 @@ export class Discovery implements AsyncDisposable {
   readonly #ended: Promise<unknown>;
   /** Messages that wait for the broker: the last one of a topic. */
   readonly #outgoing = new Map<string, Uint8Array>();
-  /** Broadcasts, which are repeated. */
-  readonly #encoded = new WeakMap<Described, Uint8Array>();
+  /** Broadcasts, which are repeated; undefined for one that is too large. */
+  readonly #encoded = new WeakMap<Described, Uint8Array | undefined>();
   #isSending = false;
   #sending: Promise<void> = Promise.resolve();
   #isFailing = false;
@@ -87,9 +88,21 @@ export class Discovery implements AsyncDisposable {
   #broadcast(described: Described): void {
     const { tool, description, failure } = described;
     if (failure !== undefined && saysNothing(description)) return;
-    const encoded = this.#encoded.get(described) ?? encodeBroadcast(tool.name, description);
-    this.#encoded.set(described, encoded);
-    this.#send("init", tool.name, encoded);
+    if (!this.#encoded.has(described)) this.#encoded.set(described, this.#encode(described));
+    const encoded = this.#encoded.get(described);
+    if (encoded !== undefined) this.#send("init", tool.name, encoded);
+  }
+
+  /** A description that no message can hold is reported once. */
+  #encode({ tool, description }: Described): Uint8Array | undefined {
+    try {
+      return encodeBroadcast(tool.name, description);
+    } catch (error) {
+      if (!(error instanceof InvocationError)) throw error;
+      logEvent(this.#parts.log, "discovery.too_large", { tool: tool.name, reason: error.message });
+      this.#send("failed_discovery", tool.name, encodeFailed(tool.name, error));
+      return undefined;
+    }
   }
 
   #send(kind: DiscoveryKind, tool: string, payload: Uint8Array): void {

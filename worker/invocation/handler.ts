@@ -162,12 +162,22 @@ async function handleNew(call: NewCall): Promise<HandlerResult> {
 
 /** Undefined for a call to requeue: the worker shuts down, or the broker redelivers the call. */
 async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHistory | undefined> {
-  const signal = AbortSignal.any([signals.wait, signals.run]);
+  const stop = AbortSignal.any([signals.wait, signals.run]);
+  // The worker may end while it waits, and the next delivery may be the last.
+  const history = await unlessStopped(claim.history(stop, isNearlyLost(delivery)), stop);
+  if (history !== undefined || !signals.cancel.aborted) return history;
+  // A worker that did not hear the cancel would run the call.
+  return await unlessStopped(claim.history(signals.publish, true), signals.publish);
+}
+
+async function unlessStopped(
+  history: Promise<CallHistory>,
+  stop: AbortSignal,
+): Promise<CallHistory | undefined> {
   try {
-    // The worker may end while it waits, and the next delivery may be the last.
-    return await claim.history(signal, isNearlyLost(delivery));
+    return await history;
   } catch (error) {
-    if (signal.aborted || error instanceof NotStartedError) return undefined;
+    if (stop.aborted || error instanceof NotStartedError) return undefined;
     throw error;
   }
 }

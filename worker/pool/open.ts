@@ -2,17 +2,15 @@
  * Opens the starts that the configuration asks for.
  */
 import { availableParallelism } from "node:os";
-import { CodeWatch } from "./code/code-watch.ts";
 import { ColdStarts } from "./cold-starts.ts";
 import { type PooledOptions, PooledStarts } from "./pooled-starts.ts";
 import type { Starts } from "./starts.ts";
 
 /** What starts are opened with. */
-export type StartsOptions = Omit<PooledOptions, "versions" | "cpus">;
+export type StartsOptions = Omit<PooledOptions, "cpus">;
 
 /** Pooled starts, or cold ones where `maxBytes` is 0. The caller owns them. */
 export function openStarts(options: StartsOptions): Starts {
   if (options.maxBytes === 0) return new ColdStarts(options);
-  const versions = new CodeWatch(options);
-  return new PooledStarts({ ...options, versions, cpus: availableParallelism() });
+  return new PooledStarts({ ...options, cpus: availableParallelism() });
 }

@@ -23,7 +23,6 @@ import { ToolPool } from "./tool-pool.ts";
 
 /** What pooled starts are made with. */
 export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions"> {
-  /** Disposed with the starts. */
   readonly versions: CodeVersions;
   /** Bytes of memory for all idle sandboxes and templates. */
   readonly maxBytes: number;
@@ -31,8 +30,6 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
   readonly cpus: number;
   /** The profile of calls whose request names none. */
   readonly profileOf: (entry: ToolEntry) => Profile;
-  /** Called after each change of a language's code. */
-  readonly onCodeChanged?: (runtime: Runtime) => void;
 }
 
 /** Keeps a pool for each tool and profile. */
@@ -119,14 +116,12 @@ export class PooledStarts implements Starts {
     for (const pool of this.#pools.values()) pool.end("the worker is shutting down");
     await this.#scheduler[Symbol.asyncDispose]();
     await this.#disposal.settled();
-    await this.#options.versions[Symbol.asyncDispose]();
   }
 
   #onCodeChanged(runtime: Runtime): void {
     for (const pool of this.#pools.values())
       if (pool.pooled.entry.runtime === runtime) pool.retire("tool code changed");
     this.#notice.changed(runtime);
-    this.#options.onCodeChanged?.(runtime);
     this.#scheduler.schedule();
   }
 

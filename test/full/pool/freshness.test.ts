@@ -17,6 +17,9 @@ import { z } from "zod";
 import { type Rig, type RigTool, manifestText, startRig } from "../../support/workers/rig.ts";
 import { patience } from "../../support/patience.ts";
 
+/** A worker's pause between two polls is a multiple of a poll, and a line needs two of them. */
+const watchPatience = { ...patience, timeout: 60_000 };
+
 /** Calls at once. */
 const callers = 3;
 /** Times that the code is exchanged in a row, and comes to rest. */
@@ -87,7 +90,7 @@ class Numbers {
     const before = this.#timesSaid;
     await this.exchange();
     const { lines } = this.#subject;
-    await expect.poll(() => this.#timesSaid, patience).toBeGreaterThanOrEqual(before + lines);
+    await expect.poll(() => this.#timesSaid, watchPatience).toBeGreaterThanOrEqual(before + lines);
   }
 
   get least(): number {
@@ -350,10 +353,10 @@ describe("an operator who exchanges code is told when every call has it", () => 
       const before = versionsIn(rig, saying).length;
       await replace(rig, join(rig.toolsDir, "telling.py"), pythonModule(number));
       // The first may tell of what was before, as of the files of a worker that has just started.
-      await expect.poll(() => versionsIn(rig, saying)[before + 1], patience).toBeDefined();
+      await expect.poll(() => versionsIn(rig, saying)[before + 1], watchPatience).toBeDefined();
       const version = versionsIn(rig, saying)[before + 1] ?? Infinity;
       await expect
-        .poll(() => versionsIn(rig, notice).at(-1), patience)
+        .poll(() => versionsIn(rig, notice).at(-1), watchPatience)
         .toBeGreaterThanOrEqual(version);
       const results = await Promise.all(["cold", "pool", "template"].map((name) => rig.call(name)));
       for (const result of results) expect(result).toMatchObject({ toolResult: { number } });

@@ -7,6 +7,7 @@ import type { Broker, BrokerSession, HeardMessage } from "../../../worker/broker
 import { DescribedTools } from "../../../worker/discovery/described-tools.ts";
 import { Discovery, broadcastMs } from "../../../worker/discovery/discovery.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
 import { HandClock } from "../../unit/broker/hand-clock.ts";
@@ -39,6 +40,10 @@ const weather: ToolEntry = tool("weather", {
   },
 });
 
+/** Its code cannot be described, and says so in its own words. */
+const broken = tool("broken");
+const failure = new InvocationError("IMPORT_ERROR", "No module named x", { isToolsText: true });
+
 /** Where the suite runs; the broker is the caller's. */
 export interface Place {
   readonly broker: Broker;
@@ -54,17 +59,21 @@ export function testDiscovery(name: string, open: () => Promise<Place>): void {
     const agent = await connect(broker);
     const heard: HeardMessage[] = [];
     const base = `${namespace}/a2a/v1/sam_remote_tool`;
-    for (const pattern of ["response/AgentA/>", "init/>", "removed/>"]) {
+    for (const pattern of ["response/AgentA/>", "init/>", "removed/>", "failed_discovery/>"]) {
       const subscription = await agent.subscribe(`${base}/${pattern}`, signal());
       void collect(subscription, heard);
     }
     const clock = new HandClock();
     const workers = [await work(broker, namespace, clock), await work(broker, namespace, clock)];
     const on = (topic: string) => heard.filter((message) => message.topic === topic).map(jsonOf);
-    const [broadcast, removed] = golden.notifications;
-    if (broadcast === undefined || removed === undefined) throw new Error("no notifications");
+    const [broadcast, removed, failed] = golden.notifications;
+    if (broadcast === undefined || removed === undefined || failed === undefined)
+      throw new Error("no notifications");
 
     await vi.waitFor(() => expect(on(broadcast.topic)).toHaveLength(2), patience);
+    const twice = [failed.payload, failed.payload];
+    await vi.waitFor(() => expect(on(failed.topic)).toEqual(twice), patience);
+    expect(on(`${base}/init/broken`)).toEqual([]);
     for (const { topic, properties, request, answer } of golden.exchanges) {
       const message = { topic, payload: Buffer.from(JSON.stringify(request)), properties };
       await agent.publish(message, signal());
@@ -92,8 +101,9 @@ async function connect(broker: Broker): Promise<BrokerSession> {
 async function work(broker: Broker, namespace: string, clock: HandClock): Promise<Discovery> {
   const session = await connect(broker);
   const log = createLogger("silent", 1);
-  const tools = new DescribedTools({ clock, log });
-  tools.follow([weather]);
+  const tools = new DescribedTools({ describe: () => Promise.reject(failure), clock, log });
+  onTestFinished(() => tools[Symbol.dispose]());
+  tools.follow([weather, broken]);
   const resolve = (name: string) => (name === "weather" ? weather : undefined);
   const subscribed: string[] = [];
   const discovery = new Discovery({

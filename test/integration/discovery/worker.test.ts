@@ -2,6 +2,7 @@
  * Descriptions of tools between a worker and agents, over a DevBroker.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse as parseYaml } from "yaml";
@@ -19,8 +20,7 @@ const tools = {
   typed: { function: "takes_two", description: "Two.", parameters },
   coerced: { function: "takes_two", description: "Two.", parameters, coerce: true },
   reads: {
-    module: "reading",
-    function: "read",
+    ...{ module: "reading", function: "read", description: "Reads.", parameters: {} },
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   read_typed: {
@@ -35,7 +35,11 @@ const tools = {
     artifact_params: { text: {}, texts: { is_list: true } },
   },
   derived: { module: "derived", function: "forecast" },
-  strict: { function: "well", output_schema: { required: ["missing"] } },
+  ends: { module: "ends", function: "run" },
+  strict: {
+    ...{ function: "well", description: "Strict.", parameters: {} },
+    output_schema: { required: ["missing"] },
+  },
 };
 const reading = `
 def read(ctx, text=None, texts=()):
@@ -53,6 +57,13 @@ def forecast(city: str, days: int = 3):
     return {"city": city, "days": days}
 `;
 
+/** What it prints may be a secret of its variables. */
+const ends = `
+import os, sys
+print("printed by the tool", file=sys.stderr, flush=True)
+os._exit(3)
+`;
+
 let rig: Rig;
 let session: BrokerSession;
 const heard: HeardMessage[] = [];
@@ -60,7 +71,7 @@ const heard: HeardMessage[] = [];
 beforeAll(async () => {
   rig = await startRig({
     tools,
-    files: { "reading.py": reading, "derived.py": derived },
+    files: { "reading.py": reading, "derived.py": derived, "ends.py": ends },
     environment: { TOOLS_DESCRIBED_BY: "code" },
   });
   const broker = await openDevBroker(rig.broker, { namespace, name: "agent" });
@@ -182,6 +193,23 @@ describe("a tool that the manifest does not describe", () => {
   });
 });
 
+describe("a tool that cannot be described", () => {
+  test("has no word that it printed in a message, and in no log", async () => {
+    const error = { code: "SANDBOX_FAILED", message: "The tool's code could not be described" };
+    expect(await ask("init_request", "ends", request("init_request"))).toMatchObject({ error });
+    const topic = discoveryTopic(namespace, "failed_discovery", "ends");
+    const failed = await vi.waitFor(
+      () => jsonOf(heard.find((message) => message.topic === topic)),
+      patience,
+    );
+    expect(failed).toMatchObject({ params: { tool_name: "ends", error } });
+    for (const { payload } of heard)
+      expect(Buffer.from(payload).toString()).not.toContain("printed by the tool");
+    expect(rig.logLines.join("")).toContain("tool.not_described");
+    expect(rig.logLines.join("")).not.toContain("printed by the tool");
+  });
+});
+
 describe("the harness", () => {
   const place = () => ["--broker", `127.0.0.1:${rig.broker.port}`, "--namespace", namespace];
 
@@ -267,5 +295,20 @@ describe("a call", () => {
       code: "EXECUTION_ERROR",
       message: expect.stringContaining("result.missing: missing, expected a value") as string,
     });
+  });
+});
+
+describe("a tool whose code changes", () => {
+  test("is broadcast anew by a worker without idle sandboxes", async () => {
+    expect(rig.config.sandbox.maxWarmBytes).toBe(0);
+    const topic = discoveryTopic(namespace, "init", "derived");
+    const last = () => jsonOf(heard.findLast((message) => message.topic === topic));
+    await vi.waitFor(last, patience);
+    const changed = derived.replace("Forecast for a city", "Weather of a town");
+    await writeFile(join(rig.toolsDir, "derived.py"), changed);
+    await vi.waitFor(
+      () => expect(last()).toMatchObject({ params: { description: "Weather of a town." } }),
+      patience,
+    );
   });
 });

@@ -4,7 +4,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, test } from "vitest";
-import { createHost } from "../../../worker/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { check } from "../../../worker/check.ts";
 import { readConfig, readSandboxConfig } from "../../../worker/config/config.ts";
 import type { ReportedCheck } from "../../../worker/sandbox/host-check.ts";

@@ -5,7 +5,7 @@ import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, type TestContext, vi } from "vitest";
 import { writeSourceArchive, writeWheel } from "../../support/packages/archives.ts";
-import { patience } from "../../support/patience.ts";
+import { installPatience } from "../../support/patience.ts";
 import {
   offline,
   openEnvironments,
@@ -114,7 +114,7 @@ describe("Python packages", () => {
       await vi.waitFor(async () => {
         expect(await environments.refuse(present, never)).toBeUndefined();
         expect(lines.filter(({ event }) => event === "packages.failed")).toHaveLength(2);
-      }, patience);
+      }, installPatience);
       expect(await environments.refuse(absent, never)).toEqual({
         reason: "its packages could not be installed: pip ended with 1",
         publicReason: "its packages could not be installed",
@@ -129,7 +129,7 @@ describe("Python packages", () => {
       writeWheel(wheels, { name: "absent", version: "1.0" });
       await vi.waitFor(
         async () => expect(await environments.refuse(absent, never)).toBeUndefined(),
-        patience,
+        installPatience,
       );
       expect(environments.counts).toEqual({ ready: 2, installing: 0, failed: 0 });
     },

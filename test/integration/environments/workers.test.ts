@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { writeWheel } from "../../support/packages/archives.ts";
 import { requirePip } from "../../support/packages/worker-environments.ts";
-import { patience } from "../../support/patience.ts";
+import { installPatience, patience } from "../../support/patience.ts";
 import {
   type Rig,
   type RigTool,
@@ -46,8 +46,23 @@ async function packagesRig(
 }
 
 async function replaceManifest(rig: Rig, tools: Readonly<Record<string, RigTool>>): Promise<void> {
-  await writeFile(`${rig.manifestPath}.next`, manifestText(tools));
-  await rename(`${rig.manifestPath}.next`, rig.manifestPath);
+  await replaceFile(rig.manifestPath, manifestText(tools));
+}
+
+/** At once, so that no half of it is read. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.next`, text);
+  await rename(`${path}.next`, path);
+}
+
+/** Waits without calls, which would keep the installers from the processors. */
+async function logged(rig: Rig, atLeast: Readonly<Record<string, number>>): Promise<void> {
+  const count = (event: string): number =>
+    rig.logLines.filter((line) => line.includes(`"event":"${event}"`)).length;
+  await vi.waitFor(() => {
+    for (const [event, times] of Object.entries(atLeast))
+      expect(count(event), event).toBeGreaterThanOrEqual(times);
+  }, installPatience);
 }
 
 describe("packages of a tool's own", () => {
@@ -60,6 +75,7 @@ describe("packages of a tool's own", () => {
       plain: { function: "well" },
     });
     expect(await rig.call("plain")).toMatchObject({ kind: "success" });
+    await logged(rig, { "packages.installed": 2, "packages.failed": 1 });
     await vi.waitFor(async () => {
       expect(await rig.call("one")).toMatchObject({ toolResult: { version: "1.0" } });
       expect(await rig.call("two")).toMatchObject({ toolResult: { version: "2.0" } });
@@ -87,6 +103,7 @@ describe("packages of a tool's own", () => {
         const result = await rig.call(name);
         return result.kind === "success" ? result.toolResult : result.kind;
       };
+      await logged(rig, { "packages.installed": 2 });
       await vi.waitFor(async () => {
         expect(await version("tool")).toEqual({ version: "1.0" });
         expect(await version("locked")).toEqual({ version: "1.0" });
@@ -94,24 +111,20 @@ describe("packages of a tool's own", () => {
 
       const locked = { module: "greets", function: "version", requirements_file: "r.txt" };
       await replaceManifest(rig, { tool: greeting("==3.0"), locked });
-      await vi.waitFor(
-        () => expect(rig.logLines.join("\n")).toContain("packages.failed"),
-        patience,
-      );
+      await logged(rig, { "packages.failed": 1 });
       expect(await version("tool")).toEqual({ version: "1.0" });
       await replaceManifest(rig, { tool: greeting("==2.0"), locked });
+      await logged(rig, { "packages.installed": 3 });
       await vi.waitFor(
         async () => expect(await version("tool")).toEqual({ version: "2.0" }),
         patience,
       );
 
-      await writeFile(join(rig.toolsDir, "r.txt"), "--index-url https://x\n");
-      await vi.waitFor(
-        () => expect(rig.logLines.join("\n")).toContain("packages.files_unusable"),
-        patience,
-      );
+      await replaceFile(join(rig.toolsDir, "r.txt"), "--index-url https://x\n");
+      await logged(rig, { "packages.files_unusable": 1 });
       expect(await version("locked")).toEqual({ version: "1.0" });
-      await writeFile(join(rig.toolsDir, "r.txt"), "greeting>=2\n");
+      await replaceFile(join(rig.toolsDir, "r.txt"), "greeting>=2\n");
+      await logged(rig, { "packages.installed": 4 });
       await vi.waitFor(
         async () => expect(await version("locked")).toEqual({ version: "2.0" }),
         patience,

@@ -55,7 +55,7 @@ test(
     await using _serving = await startScriptedWorker(broker.port, `${topic}words`, (_, reply) =>
       reply.error("INVALID_REQUEST", "Invalid request: params.task_id: missing"),
     );
-    const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "1"];
+    const address = ["--broker", `127.0.0.1:${broker.port}`, "--namespace", "ns", "--timeout", "5"];
     await using cli = new CliRun(["tools", "--json", "--tools", directory, ...address], {
       PACKAGE_POLICY: "check",
     });

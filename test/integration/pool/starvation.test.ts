@@ -52,7 +52,6 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
       versions: {
         versionOf: () => 0,
         onChange: () => ({ [Symbol.dispose]: () => undefined }),
-        [Symbol.asyncDispose]: () => Promise.resolve(),
       },
       clock,
       log: createLogger("debug", new Writable({ write: (_chunk, _encoding, done) => done() })),

@@ -1,6 +1,6 @@
 /**
- * What docs/write-a-python-tool.md says of tools is so: its examples run, its tables list what
- * there is.
+ * What docs/write-a-python-tool.md and docs/python-tools.md say of tools is so: their examples run,
+ * their tables list what there is.
  */
 import { execFile } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
@@ -20,11 +20,12 @@ import {
 
 forkRunners();
 
-const page = readFileSync(
-  join(import.meta.dirname, "../../../docs/write-a-python-tool.md"),
-  "utf8",
+const [guide = "", reference = ""] = ["write-a-python-tool.md", "python-tools.md"].map((page) =>
+  readFileSync(join(import.meta.dirname, "../../../docs", page), "utf8"),
 );
-const examples = [...page.matchAll(/^```python\n(.*?)^```$/gms)].map(([, source = ""]) => source);
+const examples = [...`${guide}\n${reference}`.matchAll(/^```python\n(.*?)^```$/gms)].map(
+  ([, source = ""]) => source,
+);
 
 let toolsDir: string;
 
@@ -120,7 +121,7 @@ describe("an example runs:", () => {
 
 /** The rows of the first table below a heading, as cells. */
 function tableBelow(heading: string): readonly (readonly string[])[] {
-  const [, section = ""] = page.split(`\n${heading}\n`);
+  const [, section = ""] = reference.split(`\n${heading}\n`);
   const [table = ""] = /^\|.*(?:\n\|.*)*/m.exec(section) ?? [];
   return table
     .split("\n")
@@ -143,7 +144,7 @@ test("the table of the asynchronous context has each of its members", async () =
 import json
 from secure_tool_runtime import ToolContextFacade
 print(json.dumps(sorted(name for name in dir(ToolContextFacade()) if not name.startswith("_"))))`);
-  const documented = tableBelow("### The asynchronous context").flatMap(([cell = ""]) =>
+  const documented = tableBelow("## The asynchronous context").flatMap(([cell = ""]) =>
     names(cell),
   );
   expect(documented.toSorted()).toEqual(members);

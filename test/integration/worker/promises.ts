@@ -164,6 +164,19 @@ export function describePromises(name: string, openPlace: () => Promise<BrokerPl
       },
     );
 
+    const cancelledInDrain = "that its caller cancels while its worker drains is stopped";
+    test(cancelledInDrain, { tags: "full" }, async () => {
+      const { place, workers } = await prepare(openPlace);
+      const { worker } = await workers.startWorkerOn(place.brokerAt(place.port), 1);
+      await workers.publish("once_only", "call", { args: { ends_at_sigterm: true } });
+      await workers.runs.haveBegun("call");
+      const drained = worker.drain(longMs);
+      await workers.cancel("call", "");
+      expect(await drained).toEqual({ finished: 1, ...nothingLeft });
+      await workers.answered("call");
+      expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+    });
+
     const cancelledAfterCut =
       "that its caller cancels after its worker was cut off for a moment is stopped";
     test(cancelledAfterCut, { tags: "full" }, async () => {

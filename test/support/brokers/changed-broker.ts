@@ -46,6 +46,20 @@ export function breakingAfterAnswer(broker: Broker, breakConnection: () => void)
   }));
 }
 
+/** The broker, whose connection is broken by `breakConnection` before it gets the first answer. */
+export function breakingBeforeAnswer(broker: Broker, breakConnection: () => void): Broker {
+  let hasBroken = false;
+  return withSessions(broker, (session) => ({
+    publish(message, signal) {
+      if (message.isRetried === true && !hasBroken) {
+        hasBroken = true;
+        breakConnection();
+      }
+      return session.publish(message, signal);
+    },
+  }));
+}
+
 /** The broker, whose connections after the first are made when the gate opens. */
 export function reconnectingAfter(broker: Broker, gate: Promise<void>): Broker {
   let connections = 0;

@@ -6,7 +6,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createHost, readProfiles } from "../../../worker/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
+import { readProfiles } from "../../../worker/wiring/sandboxes.ts";
 import { type AttackChoice, attackHost } from "../../../worker/attack-host.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { type AttackReport, attackJson } from "../../../worker/doctor/attacks/attack-report.ts";

@@ -2,7 +2,7 @@
  * `str-worker doctor` without a process of its own, for what it finds; its command line and signals
  * need `WorkerProcess`.
  */
-import { createHost } from "../../../worker/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { readSandboxConfig } from "../../../worker/config/config.ts";
 import { consultDoctor } from "../../../worker/doctor.ts";
 import { exit, exitCodeOf, explain } from "../../../worker/exit.ts";

@@ -6,6 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { CodeWatch } from "../../../worker/pool/code/code-watch.ts";
 import { openStarts } from "../../../worker/pool/open.ts";
 import type { Starts } from "../../../worker/pool/starts.ts";
 import { openNodeRunner } from "../../../worker/runners/node.ts";
@@ -95,8 +96,10 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     ["python", python],
     ["node", node],
   ]);
+  const versions = opened.use(new CodeWatch({ runners, clock: systemClock, log }));
   const starts = openStarts({
     runners,
+    versions,
     backend,
     hostAccess: new HostAccess({ allowedMounts: [], allowedDevices: [], isForeign: false }),
     clock: systemClock,

@@ -3,9 +3,14 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { ToolCall } from "../../../harness/messages.ts";
-import type { Broker, OutboundMessage } from "../../../worker/broker/broker.ts";
+import type {
+  Broker,
+  BrokerSession,
+  Delivery,
+  OutboundMessage,
+} from "../../../worker/broker/broker.ts";
 import {
   type MemoryBroker,
   type MemoryBrokerOptions,
@@ -13,6 +18,7 @@ import {
 } from "../../fakes/memory-broker/broker.ts";
 import { FileMarks } from "../../../worker/artifacts/filesystem/marks.ts";
 import { deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
+import { cancelTopic } from "../../../worker/protocol/topics.ts";
 import { namespace } from "./rig.ts";
 import {
   type AnnouncingTool,
@@ -52,6 +58,37 @@ export class MemoryWorkers extends WorkerPlace {
   ): void {
     const { topic, request, replyTo } = this.callOf(tool, name, more);
     this.broker.publish(topic, request, { replyTo, ...properties });
+  }
+
+  /** Cancels the call of a name as its caller does, or as the caller of another call. */
+  cancel(name: string, caller = name): void {
+    const replyTo = this.replyTopic(caller);
+    this.broker.publish(cancelTopic(this.namespace, name), Buffer.from(""), { replyTo });
+  }
+
+  /** A session that serves the tool as a worker does, and the first call that it gets. */
+  async take(tool: AnnouncingTool): Promise<[BrokerSession, Delivery]> {
+    const session = await this.broker.connect([tool], new AbortController().signal);
+    for await (const delivery of session.deliveries) return [session, delivery];
+    throw new Error("the session has ended");
+  }
+
+  /** Has a worker that nobody hears of take the first call and die. */
+  async takeAndDie(tool: AnnouncingTool): Promise<void> {
+    const [session] = await this.take(tool);
+    await session[Symbol.asyncDispose]();
+  }
+
+  /**
+   * Expects that the broker has no call left: the next worker gets one that is published later, and
+   * nothing before it.
+   */
+  async expectAllSettled(tool: AnnouncingTool): Promise<void> {
+    this.publish(tool, "later");
+    const [session, delivery] = await this.take(tool);
+    expect(Buffer.from(delivery.payload).toString()).toContain('"id":"later"');
+    await delivery.settle("accepted");
+    await session[Symbol.asyncDispose]();
   }
 
   /** Leaves what a worker leaves that began the call and died. */

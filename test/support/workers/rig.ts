@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Agent, type CallResult } from "../../../harness/agent.ts";
 import { type DevBroker, startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import type { ToolCall } from "../../../harness/messages.ts";
-import { createHost } from "../../../worker/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { openStore } from "../../../worker/artifacts/open.ts";
 import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/store.ts";
 import { type Config, readConfig } from "../../../worker/config/config.ts";

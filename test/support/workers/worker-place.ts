@@ -12,7 +12,7 @@ import {
   decodeAnswer,
   encodeRequest,
 } from "../../../harness/messages.ts";
-import { createHost } from "../../../worker/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { readConfig } from "../../../worker/config/config.ts";

@@ -4,6 +4,7 @@
 import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
+  maxArtifactParameters,
   maxDescriptionBytes,
   maxDescriptionDepth,
   maxTextLength,
@@ -71,6 +72,13 @@ describe("what a runner says of a tool", () => {
     ["values", { parameters: { enum: Array.from({ length: 10_000 }, (_, index) => index) } }],
   ] as const)("has a bounded number of %s", (_, answer) => {
     expect(() => readDescription(answer)).toThrow(/^The tool's description (?:has|is) /);
+  });
+
+  test("has as many artifact parameters as a tool may have", () => {
+    const names = Array.from({ length: maxArtifactParameters + 1 }, (_, index) => `p${index}`);
+    const artifacts = Object.fromEntries(names.map((name) => [name, {}]));
+    const { artifactParameters } = readDescription({ artifact_parameters: artifacts });
+    expect([...artifactParameters.keys()]).toEqual(names.slice(0, maxArtifactParameters));
   });
 
   test("may have as many levels as are allowed", () => {

@@ -11,8 +11,9 @@ import {
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { ToolDescription } from "../../../worker/protocol/discovery/tool-description.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { type Logger, createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 import { tool } from "../manifest/fixtures.ts";
 
@@ -73,10 +74,20 @@ describe("a description", () => {
     expect(heard).toMatchObject([{ description: { description: "by hand", parameters: {} } }]);
   });
 
-  test("loses a schema of the code that cannot be used", async () => {
+  test("loses a schema of the code that cannot be used, as the log says", async () => {
+    const kept = keptLog();
+    tools = new DescribedTools({
+      describe: () => answer(),
+      clock,
+      log: kept as unknown as Logger,
+    });
+    tools.onDescribed((described) => heard.push(described));
     answer = () => Promise.resolve({ ...derived, parameters: { $ref: "https://example.com" } });
     await followed(named);
     expect(heard).toMatchObject([{ description: { parameters: undefined, result: {} } }]);
+    expect(kept.lines).toMatchObject([
+      { event: "tool.schema_refused", facts: { tool: "named", field: "parameters" } },
+    ]);
   });
 
   test("is made once for an entry, and again for another one or other code", async () => {

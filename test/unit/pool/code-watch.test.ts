@@ -129,7 +129,7 @@ function tree(path: string): CodeSource {
 }
 
 describe("code that is followed", () => {
-  test("is not looked at before somebody asks for its version", async () => {
+  test("is looked at once somebody follows it or asks for its version, by one poller", async () => {
     const asked: Runtime[] = [];
     const runner = (runtime: Runtime) => ({
       get sources() {
@@ -149,6 +149,11 @@ describe("code that is followed", () => {
     watch.versionOf("node");
     watch.versionOf("node");
     expect(asked).toEqual(["node"]);
+    watch.follow("node");
+    expect(asked).toEqual(["node"]);
+    watch.follow("python");
+    watch.versionOf("python");
+    expect(asked).toEqual(["node", "python"]);
   });
 
   test("keeps its version as long as it stays as it is", async () => {

@@ -27,7 +27,6 @@ export interface SetUp {
 
 /** Versions that change when a test says so. */
 class HandVersions implements CodeVersions {
-  isDisposed = false;
   readonly #listeners = new Set<(runtime: Runtime) => void>();
   readonly #versions = new Map<Runtime, number>();
 
@@ -43,10 +42,6 @@ class HandVersions implements CodeVersions {
   change(runtime: Runtime): void {
     this.#versions.set(runtime, this.versionOf(runtime) + 1);
     for (const listener of this.#listeners) listener(runtime);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.isDisposed = true;
   }
 }
 

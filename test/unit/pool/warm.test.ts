@@ -352,7 +352,6 @@ describe("the end", () => {
     await scene.starts[Symbol.asyncDispose]();
     expect(scene.technology.open.size).toBe(0);
     expect(scene.technology.violations).toEqual([]);
-    expect(scene.versions.isDisposed).toBe(true);
     expect(scene.clock.sleeping).toBe(0);
   });
 

@@ -147,7 +147,8 @@ export class SharedClaim implements CallClaim {
     [this.#isPublishing, this.#unpublished] = [true, payload];
     if (this.#entry.isLost()) this.#touchedMs = -Infinity;
     this.#aliveUntilMs = clock.monotonicMs() + unpublishedMs;
-    // With a lost connection the answer waits for the next one.
+    // An answer may wait for the next connection, also that of a call which did not start.
+    if (payload !== undefined) this.#claims.started.add(this);
     if (this.#claims.started.has(this)) await this.refresh(clock.monotonicMs());
     if (this.#ownRun === undefined && !this.#isContested) return false;
     let answer: Uint8Array | undefined;

@@ -23,8 +23,8 @@ const leastPausePerPoll = 4;
  */
 const recentMs = 2_000;
 
-/** Versions of the code that tools of a language may load. Its owner disposes it last. */
-export interface CodeVersions extends AsyncDisposable {
+/** Versions of the code that tools of a language may load. */
+export interface CodeVersions {
   /** Differs after each change. */
   versionOf(runtime: Runtime): number;
   /**
@@ -61,9 +61,10 @@ interface Followed {
  * A whole poll lies between two changes of a version. So once a change is announced, everything
  * written before the announcement before it is in force.
  *
- * Polling of a language begins with the first `versionOf`.
+ * Polling of a language begins with the first `versionOf` or `follow`. Its owner disposes it after
+ * everything that uses it.
  */
-export class CodeWatch implements CodeVersions {
+export class CodeWatch implements CodeVersions, AsyncDisposable {
   readonly #options: CodeWatchOptions;
   readonly #followed = new Map<Runtime, Followed>();
   readonly #listeners = new Set<{ readonly call: (runtime: Runtime) => void }>();
@@ -74,7 +75,12 @@ export class CodeWatch implements CodeVersions {
   }
 
   versionOf(runtime: Runtime): number {
-    return (this.#followed.get(runtime) ?? this.#follow(runtime)).version;
+    return this.#followedOf(runtime).version;
+  }
+
+  /** Begins polling, for listeners that compare no versions. */
+  follow(runtime: Runtime): void {
+    this.#followedOf(runtime);
   }
 
   onChange(listener: (runtime: Runtime) => void): Disposable {
@@ -88,7 +94,9 @@ export class CodeWatch implements CodeVersions {
     await Promise.all([...this.#followed.values()].map(({ ended }) => ended));
   }
 
-  #follow(runtime: Runtime): Followed {
+  #followedOf(runtime: Runtime): Followed {
+    const known = this.#followed.get(runtime);
+    if (known !== undefined) return known;
     const runner = this.#options.runners.get(runtime);
     const ended = runner === undefined ? Promise.resolve() : this.#poll(runtime, runner);
     const followed = { version: 0, ended };

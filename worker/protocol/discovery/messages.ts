@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { type Json, type JsonObject, isJsonObject } from "../../support/json/json.ts";
 import { InvocationError } from "../errors.ts";
+import { maxMessageBytes } from "../limits.ts";
 import { readId } from "../messages/request.ts";
 import { reduceParameters } from "./agent-schema.ts";
 import type { ToolDescription } from "./tool-description.ts";
@@ -74,7 +75,7 @@ export function decodeDiscoveryRequest(
   throw new InvocationError("INVALID_REQUEST", message);
 }
 
-/** The `init` notification of a tool. */
+/** The `init` notification of a tool. Throws InvocationError `RESOURCE_EXHAUSTED`. */
 export function encodeBroadcast(tool: string, description: PublishedDescription): Uint8Array {
   return encode({ method: discoveryMethods.broadcast, params: parameters(tool, description) });
 }
@@ -95,7 +96,10 @@ function forEverybody({ code, message, isToolsText }: InvocationError) {
   return { code, message: isToolsText ? "The tool's code could not be described" : message };
 }
 
-/** The answer to a request, in the names of its generation. */
+/**
+ * The answer to a request, in the names of its generation. Throws InvocationError
+ * `RESOURCE_EXHAUSTED`.
+ */
 export function encodeDescription(
   id: string,
   generation: Generation,
@@ -119,8 +123,12 @@ export function encodeDiscoveryError(document: unknown, error: InvocationError):
 
 const anyArguments = { type: "object", properties: {} };
 
+/** Throws InvocationError `RESOURCE_EXHAUSTED` for more than agents take. */
 function encode(members: object): Uint8Array {
-  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...members }));
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...members }));
+  if (bytes.byteLength <= maxMessageBytes) return bytes;
+  const text = `The tool's description has ${bytes.byteLength} bytes; at most ${maxMessageBytes} can be sent`;
+  throw new InvocationError("RESOURCE_EXHAUSTED", text);
 }
 
 /**

@@ -214,6 +214,13 @@ export const toolEvents = {
     when: "The worker answered a request for a [description](schemas.md#discovery) with an error; `err` is missing if its text is the tool's own.",
     action: "See `code`, and `tool.not_described`.",
   },
+  "discovery.too_large": {
+    level: "warn",
+    message: "description of a tool too large for a message",
+    facts: { tool: "text", reason: "text" },
+    when: "A tool's [description](schemas.md#discovery) has more bytes than a message may have. It is not broadcast, and requests for it are refused; agents get `failed_discovery`. Calls and other tools are not concerned.",
+    action: "Shorten `instructions` and the settings of `config_schema` in the manifest.",
+  },
   "discovery.failed": {
     level: "warn",
     message: "discovery could not reach the broker",

@@ -213,7 +213,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     cli.child.kill("SIGINT");
     const { exitCode, stderr } = await cli.finished;
     expect(exitCode).toBe(130);
-    expect(stderr).toContain("stdout: cleaned up\n");
+    expect(stderr).toMatch(/^cancelling the call; .*\nstdout: cleaned up\n/m);
   });
 
   test("stops a tool that runs out of time, and exits with 124", { tags: "full" }, async () => {

@@ -1,13 +1,17 @@
 /**
  * A call that its caller cancels, on a whole worker: in each phase, and in each kind of sandbox.
  */
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CallResult } from "../../../../harness/agent.ts";
 import { s3Variables } from "../../../../harness/fakes/s3/variables.ts";
 import type { ToolCall } from "../../../../harness/messages.ts";
-import { cancelTopic } from "../../../../worker/protocol/topics.ts";
+import {
+  breakingBeforeAnswer,
+  reconnectingAfter,
+  tellingOfDeliveries,
+} from "../../../support/brokers/changed-broker.ts";
 import { patience } from "../../../support/patience.ts";
 import { MemoryWorkers } from "../../../support/workers/memory-workers.ts";
 import { useCredentials, useFakeS3 } from "../../../support/s3.ts";
@@ -238,23 +242,19 @@ describe("a call that its caller cancels while its worker shuts down", () => {
   const more = { args: { ends_at_sigterm: true } };
   const longMs = 600_000;
 
-  /** A call that runs, and what cancels it. */
+  /** A call that runs. */
   async function running(tool: "once_only" | "repeatable") {
     const workers = await MemoryWorkers.prepare({ maxUnsettled: 1 });
     const { worker } = await workers.startWorker(1);
     workers.publishCall(tool, "call", more);
     await workers.runs.haveBegun("call");
-    const cancel = (): void => {
-      const topic = cancelTopic(workers.namespace, "call");
-      workers.broker.publish(topic, Buffer.from(""), { replyTo: workers.replyTopic("call") });
-    };
-    return { workers, worker, cancel };
+    return { workers, worker };
   }
 
   test("is answered by it, and not requeued", async () => {
-    const { workers, worker, cancel } = await running("repeatable");
+    const { workers, worker } = await running("repeatable");
     const draining = worker.drain(longMs);
-    cancel();
+    workers.cancel("call");
     expect(await draining).toEqual({ finished: 1, requeued: 0, abandoned: 0 });
     await workers.answered("call");
     expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
@@ -262,17 +262,62 @@ describe("a call that its caller cancels while its worker shuts down", () => {
 
   const next = "after it was given up is answered by the next one, which does not run it";
   test(next, { tags: "full" }, async () => {
-    const { workers, worker, cancel } = await running("repeatable");
+    const { workers, worker } = await running("repeatable");
     const { worker: other } = await workers.startWorker(1);
     // The next worker is full, so that the call waits in the broker.
     workers.publishCall("once_only", "other", more);
     await workers.runs.haveBegun("call", "other");
     await worker.drain(0);
-    cancel();
+    workers.cancel("call");
     workers.runs.finish("other");
     await workers.answered("call", "other");
     expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
     await other.drain(longMs);
     expect(workers.runs.begun.toSorted()).toEqual(["call", "other"]);
   });
+
+  test("while it waits for the run of another worker is answered by it, and not requeued", async () => {
+    const workers = await MemoryWorkers.prepare();
+    const taken = workers.takeAndDie("repeatable");
+    workers.publish("repeatable", "call");
+    await taken;
+    await workers.markBegun("repeatable", "call");
+    const { worker, said } = await workers.startWorker(1);
+    workers.cancel("call");
+    await vi.waitFor(() => {
+      // A worker hears cancels in order, and logs those of calls that it has.
+      workers.cancel("call", "other");
+      expect(said()).toContain("cancel.ignored");
+    }, patience);
+    expect(await worker.drain(longMs)).toEqual({ finished: 1, requeued: 0, abandoned: 0 });
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([
+      { code: "CANCELLED", message: expect.stringContaining("may have run") as unknown },
+    ]);
+    await worker[Symbol.asyncDispose]();
+    await workers.expectAllSettled("repeatable");
+  });
+});
+
+const unheard =
+  "a call whose CANCELLED did not reach the broker is not run by a worker that did not hear the cancel";
+test(unheard, { tags: "full" }, async () => {
+  const workers = await MemoryWorkers.prepare();
+  const { broker } = workers;
+  const gate = Promise.withResolvers<void>();
+  const breaking = breakingBeforeAnswer(broker, () => broker.dropSessions());
+  await workers.startWorker(1, reconnectingAfter(breaking, gate.promise));
+  workers.cancel("call");
+  workers.publish("repeatable", "call");
+  const marks = join(workers.base, "artifacts");
+  await vi.waitFor(async () => {
+    const names = await readdir(marks, { recursive: true });
+    expect(names.filter((name) => name.endsWith(".unpublished"))).toHaveLength(1);
+  }, patience);
+  const next = tellingOfDeliveries(broker, () => gate.resolve());
+  const { said } = await workers.startWorker(1, next);
+  await vi.waitFor(() => expect(said()).toMatch(/call\.(answered_elsewhere|kept)/), patience);
+  await workers.answered("call");
+  expect(workers.answers.get("call")).toMatchObject([{ code: "CANCELLED" }]);
+  expect(workers.runs.begun).toEqual([]);
 });

@@ -3,7 +3,6 @@
  * workers.
  */
 import { describe, expect, test, vi } from "vitest";
-import type { BrokerSession, Delivery } from "../../../../worker/broker/broker.ts";
 import { invokeTopic } from "../../../../worker/protocol/topics.ts";
 import {
   breakingAfterAnswer,
@@ -15,41 +14,12 @@ import { patience } from "../../../support/patience.ts";
 import { namespace } from "../../../support/workers/rig.ts";
 import type { AnnouncingTool, StartedWorker } from "../../../support/workers/worker-place.ts";
 
-const never = new AbortController().signal;
 const longMs = 600_000;
 const done = { kind: "success", toolResult: { told: "done" } };
 const nothingLeft = { requeued: 0, abandoned: 0 };
 
 const says = ({ said }: StartedWorker, event: string): Promise<void> =>
   vi.waitFor(() => expect(said()).toContain(event), patience);
-
-/** A session that serves the tool as a worker does, and the first call that it gets. */
-async function take(
-  workers: MemoryWorkers,
-  tool: AnnouncingTool,
-): Promise<[BrokerSession, Delivery]> {
-  const session = await workers.broker.connect([tool], never);
-  for await (const delivery of session.deliveries) return [session, delivery];
-  throw new Error("the session has ended");
-}
-
-/** Has a worker that nobody hears of take the call and die. */
-async function takeAndDie(workers: MemoryWorkers, tool: AnnouncingTool): Promise<void> {
-  const [session] = await take(workers, tool);
-  await session[Symbol.asyncDispose]();
-}
-
-/**
- * Expects that the broker has no call left: the next worker gets one that is published later, and
- * nothing before it.
- */
-async function expectAllSettled(workers: MemoryWorkers, tool: AnnouncingTool): Promise<void> {
-  workers.publish(tool, "later");
-  const [session, delivery] = await take(workers, tool);
-  expect(Buffer.from(delivery.payload).toString()).toContain('"id":"later"');
-  await delivery.settle("accepted");
-  await session[Symbol.asyncDispose]();
-}
 
 describe("a call that is delivered again because the connection broke", () => {
   const goesOn = async (tool: AnnouncingTool): Promise<void> => {
@@ -67,7 +37,7 @@ describe("a call that is delivered again because the connection broke", () => {
     await workers.answered("call");
     expect(workers.answers.get("call")).toMatchObject([done]);
     expect(workers.runs.begun).toEqual(["call"]);
-    await expectAllSettled(workers, tool);
+    await workers.expectAllSettled(tool);
   };
   const whileRuns = "while its tool runs goes on, runs once and is answered once, when it is %s";
   test.for(["once_only"] as const)(whileRuns, goesOn);
@@ -89,7 +59,7 @@ describe("a call that is delivered again because the connection broke", () => {
     for (const answer of workers.answers.get("call") ?? []) expect(answer).toMatchObject(done);
     expect(workers.answers.size).toBe(1);
     expect(workers.runs.begun).toEqual(["call"]);
-    await expectAllSettled(workers, tool);
+    await workers.expectAllSettled(tool);
   });
 });
 
@@ -119,7 +89,7 @@ test(
 describe("a call that another worker had before", () => {
   const runs = async (tool: AnnouncingTool): Promise<void> => {
     const workers = await MemoryWorkers.prepare();
-    const taken = takeAndDie(workers, tool);
+    const taken = workers.takeAndDie(tool);
     workers.publish(tool, "call");
     await taken;
     await workers.startWorker(1);
@@ -137,7 +107,7 @@ describe("a call that another worker had before", () => {
     { tags: ["full", "promise-B5"] },
     async () => {
       const workers = await MemoryWorkers.prepare();
-      const taken = takeAndDie(workers, "once_only");
+      const taken = workers.takeAndDie("once_only");
       workers.publish("once_only", "call");
       await taken;
       await workers.markBegun("once_only", "call");
@@ -150,7 +120,7 @@ describe("a call that another worker had before", () => {
       expect(workers.runs.begun).toEqual([]);
       expect(workers.broker.deadLetters).toEqual([]);
       await worker[Symbol.asyncDispose]();
-      await expectAllSettled(workers, "once_only");
+      await workers.expectAllSettled("once_only");
     },
   );
 });
@@ -203,10 +173,10 @@ describe("a call that nobody lives to answer", () => {
     { tags: "promise-B6" },
     async () => {
       const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
-      const taken = takeAndDie(workers, "repeatable");
+      const taken = workers.takeAndDie("repeatable");
       workers.publish("repeatable", "call");
       await taken;
-      await takeAndDie(workers, "repeatable");
+      await workers.takeAndDie("repeatable");
       expect(workers.broker.deadLetters).toEqual([]);
       await workers.startWorker(1);
       await workers.answered("call");
@@ -226,7 +196,7 @@ describe("a call that nobody lives to answer", () => {
 
   test("still runs at the delivery before", { tags: "full" }, async () => {
     const workers = await MemoryWorkers.prepare({ maxDeliveries: 4 });
-    const taken = takeAndDie(workers, "repeatable");
+    const taken = workers.takeAndDie("repeatable");
     workers.publish("repeatable", "call");
     await taken;
     await workers.startWorker(1);
@@ -299,6 +269,6 @@ describe("a worker", () => {
     await says(started, "answer.unroutable");
     expect(await started.worker.drain(longMs)).toMatchObject(nothingLeft);
     await started.worker[Symbol.asyncDispose]();
-    await expectAllSettled(workers, "repeatable");
+    await workers.expectAllSettled("repeatable");
   });
 });

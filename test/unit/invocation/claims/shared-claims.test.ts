@@ -375,6 +375,15 @@ describe("the answer of a worker that lost the broker", () => {
     },
   );
 
+  test("is left to others also when its call did not start", async () => {
+    const { one, other, clock } = await newGroup();
+    const refused = one.open(key, first, lostAfterBegin());
+    expect(await refused.isAnswered(reply)).toBe(false);
+    await refused.refresh(clock.monotonicMs());
+    const history = await other.open(key, again, alive).history(never, true);
+    expect(history).toEqual({ kind: "unpublished", answer: reply });
+  });
+
   test("is given by others when their delivery is nearly the last", async () => {
     const { waiting, clock } = await endCutOff(reply);
     const history = await waiting.history(never, true);

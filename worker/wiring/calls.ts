@@ -1,32 +1,30 @@
 /**
  * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
-import { join } from "node:path";
-import { artifactScope } from "./artifacts/scope.ts";
-import type { BrokerSession } from "./broker/broker.ts";
-import { maxCallSeconds } from "./broker/open.ts";
-import type { Config } from "./config/config.ts";
-import { Descriptions } from "./descriptions/descriptions.ts";
-import { KeptDescriptions } from "./descriptions/kept.ts";
-import { DescribedTools } from "./discovery/described-tools.ts";
-import { type Foundation, type Host, toolRunnerDir } from "./foundation.ts";
-import { Answers } from "./invocation/answers.ts";
-import { CancelListener } from "./invocation/cancellation/cancel-listener.ts";
-import { Cancels } from "./invocation/cancellation/cancels.ts";
-import type { CallSignals } from "./invocation/call.ts";
-import { Consumer, maxDeliveriesInFlight } from "./invocation/consumer.ts";
-import { SchemaChecker } from "./invocation/arguments/schema-checker.ts";
-import { receiveDelivery } from "./invocation/handler.ts";
-import { type Invoker, createInvoker } from "./invocation/invoker.ts";
-import { Ledger } from "./invocation/claims/ledger.ts";
-import { FreeDisk } from "./invocation/steps/capacity.ts";
-import { type ResolveParts, resolveProfile } from "./invocation/steps/resolve.ts";
-import { Transfers } from "./invocation/steps/transfers.ts";
-import { TopicTools } from "./invocation/read-request.ts";
-import { openClaims } from "./invocation/claims/shared-claims.ts";
-import { openStarts } from "./pool/open.ts";
-import type { Starts } from "./pool/starts.ts";
-import { Semaphore } from "./support/semaphore.ts";
+import { artifactScope } from "../artifacts/scope.ts";
+import type { BrokerSession } from "../broker/broker.ts";
+import { maxCallSeconds } from "../broker/open.ts";
+import type { Config } from "../config/config.ts";
+import { DescribedTools } from "../discovery/described-tools.ts";
+import { Answers } from "../invocation/answers.ts";
+import { CancelListener } from "../invocation/cancellation/cancel-listener.ts";
+import { Cancels } from "../invocation/cancellation/cancels.ts";
+import type { CallSignals } from "../invocation/call.ts";
+import { Consumer, maxDeliveriesInFlight } from "../invocation/consumer.ts";
+import { SchemaChecker } from "../invocation/arguments/schema-checker.ts";
+import { receiveDelivery } from "../invocation/handler.ts";
+import { type Invoker, createInvoker } from "../invocation/invoker.ts";
+import { Ledger } from "../invocation/claims/ledger.ts";
+import { FreeDisk } from "../invocation/steps/capacity.ts";
+import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.ts";
+import { Transfers } from "../invocation/steps/transfers.ts";
+import { TopicTools } from "../invocation/read-request.ts";
+import { openClaims } from "../invocation/claims/shared-claims.ts";
+import { openStarts } from "../pool/open.ts";
+import type { Starts } from "../pool/starts.ts";
+import { Semaphore } from "../support/semaphore.ts";
+import type { Foundation } from "./foundation.ts";
+import type { Host } from "./host.ts";
 
 /** Threads that parse large requests. The consumer bounds the requests that wait for a thread. */
 const maxParserThreads = 2;
@@ -67,11 +65,11 @@ export function wireInvoker(
     runners,
     backend,
     hostAccess,
+    versions: foundation.codeWatch,
     maxBytes: config.sandbox.maxWarmBytes,
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
     clock: host.clock,
     log: host.log.child({ part: "starts" }),
-    onCodeChanged: (runtime) => described.codeChanged(runtime),
   });
   const checker = new SchemaChecker(host.clock);
   const invoker = createInvoker({
@@ -95,29 +93,6 @@ export function wireInvoker(
     clock: host.clock,
   });
   return { invoker, starts, checker };
-}
-
-/** Directory of descriptions below `SANDBOX_WORK_DIR`. */
-const keptDescriptions = "descriptions";
-
-/** Wires the descriptions of tools. They end with the foundation. */
-export function wireDescriptions(
-  { sandbox }: Config,
-  { log }: Pick<Host, "log">,
-  { catalog, profiles, ...starts }: Foundation,
-): Descriptions {
-  const resolving: ResolveParts = {
-    resolve: (toolName) => catalog.resolve(toolName),
-    profiles,
-    defaultProfile: sandbox.defaultProfile,
-  };
-  const directory = join(sandbox.workDir, keptDescriptions);
-  return new Descriptions({
-    starts,
-    runnerDirOf: (runtime) => (runtime === "executable" ? undefined : toolRunnerDir(runtime)),
-    kept: new KeptDescriptions(directory, log.child({ part: "descriptions" })),
-    profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
-  });
 }
 
 /** A consumer that has not started. The caller disposes it after the last call. */

@@ -3,10 +3,10 @@
  */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { CommandError, type Context, UsageError, exit } from "./context.ts";
-import type { SmfBroker } from "./fakes/solace/broker.ts";
-import type { SmfBrokerTls } from "./fakes/solace/servers.ts";
-import { printable } from "./invoke/screen.ts";
+import { CommandError, type Context, UsageError, exit } from "../../context.ts";
+import type { SmfBroker } from "./broker.ts";
+import type { SmfBrokerTls } from "./servers.ts";
+import { printable } from "../../invoke/screen.ts";
 
 /** The command line. */
 export interface SmfBrokerCommandOptions {
@@ -53,7 +53,7 @@ async function listen(
   tls: SmfBrokerTls | undefined,
 ): Promise<SmfBroker> {
   // Every other command does without.
-  const { startSmfBroker } = await import("./fakes/solace/broker.ts");
+  const { startSmfBroker } = await import("./broker.ts");
   const ports = webPort === undefined ? { port } : { port, webPort };
   try {
     return await startSmfBroker({ host, ...ports, ...(tls && { tls }) });

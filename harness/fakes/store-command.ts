@@ -2,7 +2,7 @@
  * Serves a store's double for trials, until a signal ends it.
  */
 import { once } from "node:events";
-import { CommandError, type Context, exit } from "./context.ts";
+import { CommandError, type Context, exit } from "../context.ts";
 
 /** A double, and how to use it. */
 export interface FakeStore<Server extends AsyncDisposable & { readonly endpoint: string }> {

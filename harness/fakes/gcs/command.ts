@@ -1,10 +1,10 @@
 /**
  * `harness fake-gcs`: a server of Google Cloud Storage for trials.
  */
-import type { Context } from "./context.ts";
-import { serveFakeStore } from "./fake-store-command.ts";
-import { startFakeGcs } from "./fakes/gcs/server.ts";
-import { gcsVariables } from "./fakes/gcs/variables.ts";
+import type { Context } from "../../context.ts";
+import { serveFakeStore } from "../store-command.ts";
+import { startFakeGcs } from "./server.ts";
+import { gcsVariables } from "./variables.ts";
 
 /** The command line. */
 export interface FakeGcsCommandOptions {

@@ -1,16 +1,15 @@
 /**
  * Opens the audit log of a worker or of a check, from a configuration.
  */
-import { type Config, ConfigError } from "./config/config.ts";
-import type { Clock } from "./support/clock.ts";
-import type { AuditLog } from "./telemetry/audit/audit.ts";
-import { openAuditLog } from "./telemetry/audit/open.ts";
-import type { Logger } from "./telemetry/logger.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import type { AuditLog } from "../telemetry/audit/audit.ts";
+import { openAuditLog } from "../telemetry/audit/open.ts";
+import type { Host } from "./host.ts";
 
 /** Undefined without `AUDIT_LOG`. Throws ConfigError for a required log that cannot be opened. */
 export async function openAudit(
   { audit, workerId }: Config,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, log }: Pick<Host, "clock" | "log">,
 ): Promise<AuditLog | undefined> {
   if (audit === undefined) return undefined;
   const parts = { workerId, clock, log: log.child({ part: "audit" }) };

@@ -1,10 +1,10 @@
 /**
  * `harness fake-s3`: an S3 server for trials.
  */
-import type { Context } from "./context.ts";
-import { serveFakeStore } from "./fake-store-command.ts";
-import { startFakeS3 } from "./fakes/s3/server.ts";
-import { s3Variables } from "./fakes/s3/variables.ts";
+import type { Context } from "../../context.ts";
+import { serveFakeStore } from "../store-command.ts";
+import { startFakeS3 } from "./server.ts";
+import { s3Variables } from "./variables.ts";
 
 /** The command line. */
 export interface FakeS3CommandOptions {

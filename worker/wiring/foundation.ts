@@ -1,0 +1,119 @@
+/**
+ * Opens the parts below the broker, of a worker or of a check, from a configuration.
+ */
+import { openCachedStore } from "../artifacts/open.ts";
+import type { ArtifactStore } from "../artifacts/store.ts";
+import { timeLimitProblem } from "../broker/open.ts";
+import type { Config } from "../config/config.ts";
+import type { InstallMode } from "../environments/installations.ts";
+import type { ToolEnvironments } from "../environments/tool-environments.ts";
+import type { ToolCatalog } from "../manifest/catalog.ts";
+import type { Manifest, ToolEntry } from "../manifest/manifest.ts";
+import type { Toolsets } from "../manifest/toolsets/toolsets.ts";
+import { CodeWatch } from "../pool/code/code-watch.ts";
+import { publicRefusal } from "../protocol/refusal.ts";
+import type { PreparedPython } from "../runners/python/host.ts";
+import type { ToolRunner } from "../runners/runner.ts";
+import type { HostAccess } from "../sandbox/host-access.ts";
+import type { Profiles } from "../sandbox/profile.ts";
+import type { SandboxBackend } from "../sandbox/sandbox.ts";
+import type { AuditLog } from "../telemetry/audit/audit.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+import { openAudit } from "./audit.ts";
+import type { Host } from "./host.ts";
+import { openLanguages, preparePythonAlongside } from "./languages.ts";
+import { openManifest, openToolsets } from "./manifest.ts";
+import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
+
+/** The parts below the broker. Disposing closes them in reverse order of opening. */
+export interface Foundation extends AsyncDisposable {
+  readonly backend: SandboxBackend;
+  readonly store: ArtifactStore;
+  /** Undefined without `AUDIT_LOG`. */
+  readonly audit: AuditLog | undefined;
+  readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
+  readonly environments: ToolEnvironments;
+  /** Follows no code until it is asked to. */
+  readonly codeWatch: CodeWatch;
+  readonly catalog: ToolCatalog;
+  /** Undefined without `TOOLSETS_DIR`. */
+  readonly toolsets: Pick<Toolsets, "lease"> | undefined;
+  readonly profiles: Profiles;
+  readonly hostAccess: HostAccess;
+}
+
+/** Options of {@link openFoundation}. */
+export interface FoundationOptions {
+  /** Replace the profiles of the configuration. */
+  readonly profiles?: Profiles | undefined;
+  /** How packages that are not there are installed. Default: in the background. */
+  readonly installs?: InstallMode;
+}
+
+/**
+ * Opens and checks sandbox, store, runners and manifest, all or none. Throws ConfigError,
+ * ProfilesError, SandboxError, StoreError, ManifestError, or the signal's reason.
+ */
+export async function openFoundation(
+  config: Config,
+  host: Host,
+  signal: AbortSignal,
+  { profiles: ownProfiles, installs = "background" }: FoundationOptions = {},
+): Promise<Foundation> {
+  await using parts = new AsyncDisposableStack();
+  const audit = parts.use(await openAudit(config, host));
+  const profiles = ownProfiles ?? (await readProfiles(config));
+  // Concurrently: Python and the backend take longest at start.
+  let preparedPython: Promise<PreparedPython> | undefined;
+  const alongside = async (scratchDir: string): Promise<unknown> => {
+    preparedPython = preparePythonAlongside(config, scratchDir);
+    return preparedPython;
+  };
+  const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
+  const { store: storeConfig, cache } = config.artifacts;
+  const store = parts.use(await openCachedStore(storeConfig, cache, host));
+  const limits = await store.check(signal);
+  if (limits.length > 0) logEvent(host.log, "artifacts.limited", { limits });
+  const { scratchDir } = backend;
+  const toolsets = await openToolsets(config, host, { profiles, scratchDir }, signal);
+  const given = { backend, preparedPython, installs, toolsets };
+  const { runners, environments } = parts.use(await openLanguages(config, host, given));
+  const codeWatch = parts.use(
+    new CodeWatch({
+      runners: runners.byRuntime,
+      clock: host.clock,
+      log: host.log.child({ part: "code" }),
+    }),
+  );
+  const hostAccess = createHostAccess(config);
+  const admission = {
+    runsExecutables: runners.withDirectory.has("executable"),
+    admit: async (tool: ToolEntry, whileAsking: AbortSignal) =>
+      publicRefusal(
+        timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
+      ) ??
+      (await hostAccess.refuse(tool)) ??
+      (await runners.refuse(tool, whileAsking)) ??
+      environments.refuse(tool, whileAsking),
+    admitChanged: () => environments.changed,
+    onServed: (served: Manifest, newest: Manifest) =>
+      environments.retain(served.tools.values(), newest.tools.values()),
+  };
+  const catalog = parts.use(
+    await openManifest(config, host, { profiles, toolsets, ...admission }, signal),
+  );
+  const owned = parts.move();
+  return {
+    backend,
+    store,
+    audit,
+    runners: runners.byRuntime,
+    environments,
+    codeWatch,
+    catalog,
+    toolsets,
+    profiles,
+    hostAccess,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
