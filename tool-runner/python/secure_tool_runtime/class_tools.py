@@ -15,8 +15,9 @@ class DynamicTool:
     `_run_async_impl`.
 
     A subclass says by `ctx_facade_param_name` which entry of `args` gets the context and by
-    `artifact_params`, or `artifact_args` for single ones, which get artifacts. The other members
-    describe the tool to an agent that loads it itself; the worker does not use them.
+    `artifact_params`, or `artifact_args` for single ones, which get artifacts. `tool_description`
+    and `parameters_schema` describe it to agents. The other members are for an agent that loads the
+    tool itself; the worker does not use them.
     """
 
     # A class to validate the configuration with, such as a pydantic model; the tool gets its
@@ -78,10 +79,10 @@ class DynamicToolProvider:
         self._tool_config: "Any" = tool_config or {}
 
     @classmethod
-    def register_tool(cls, function: "_Function") -> "_Function":
+    def register_tool(cls, func: "_Function") -> "_Function":
         """A decorator. The function stays what it is, and can be named by a manifest."""
-        cls._decorated_tools = [*cls._decorated_tools, function]
-        return function
+        cls._decorated_tools = [*cls._decorated_tools, func]
+        return func
 
     def dynamic_schema(self, config: "dict[str, Any]") -> "dict[str, Any] | None":
         """For a platform that asks the tools for their schemas. The worker never calls it."""

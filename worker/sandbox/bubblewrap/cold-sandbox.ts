@@ -123,7 +123,7 @@ export class ColdSandbox implements Sandbox {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
     const { bwrapBin, uid, clock, host, ownerTag } = this.#parts;
-    const { profile, memoryBound, mounts, devices, environment, network } = this.#request;
+    const { profile, memoryBound, mounts, writable, devices, environment, network } = this.#request;
     const { limits } = this;
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
     const isTemplate = templateDir !== undefined;
@@ -149,6 +149,7 @@ export class ColdSandbox implements Sandbox {
           systemDirectories,
           workDir,
           mounts: [...filesOf(network), ...mounts],
+          writable,
           boundInputs,
           devices,
           environment,
