@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import { knowsName, grantFor, portsOf } from "../../../worker/egress/policy.ts";
+import {
+  type Network,
+  type NetworkPolicy,
+  meet,
+  networkField,
+  toNetwork,
+} from "../../../worker/protocol/network-rules.ts";
+
+const network = (field: unknown): Network => toNetwork(networkField.parse(field));
+
+function policy(...allow: readonly unknown[]): NetworkPolicy {
+  const made = network({ allow });
+  if (typeof made === "string") throw new Error(`it is ${made}`);
+  return made;
+}
+
+const name = (host: string, port = 443) => ({ kind: "name", name: host, port }) as const;
+const address = (host: string, port = 443) => ({ kind: "address", address: host, port }) as const;
+
+describe("a rule", () => {
+  test.each([
+    ["api.example.com", name("api.example.com"), true],
+    ["api.example.com", name("api.example.com", 80), false],
+    ["api.example.com", name("x.api.example.com"), false],
+    ["API.Example.COM.", name("api.example.com"), true],
+    ["bücher.example", name("xn--bcher-kva.example"), true],
+    ["*.example.org:443,8443", name("a.b.example.org", 8443), true],
+    ["*.example.org", name("example.org"), false],
+    ["*.example.org", name("badexample.org"), false],
+    [".example.org", name("example.org"), true],
+    [".example.org", name("a.example.org"), true],
+    [".example.org", name("badexample.org"), false],
+    ["192.0.2.10:22", address("192.0.2.10", 22), true],
+    ["192.0.2.10:22", address("192.0.2.11", 22), false],
+    [{ host: "192.0.2.0/24", ports: [22] }, address("192.0.2.200", 22), true],
+    [{ host: "192.0.2.0/24", ports: [22] }, address("192.0.3.1", 22), false],
+    // What a name leads to is not what its address leads to.
+    ["192.0.2.10", name("192.0.2.10"), false],
+    ["api.example.com", address("93.184.215.14"), false],
+  ])("%j decides about %j: %s", (rule, destination, isAllowed) => {
+    expect(grantFor(policy(rule), destination) !== undefined).toBe(isAllowed);
+  });
+
+  test("grants what it says, and nothing else does", () => {
+    const rules = policy("a.example.com", { host: "b.example.com", private: true, sni: "any" });
+    expect(grantFor(rules, name("a.example.com"))).toEqual({
+      allowsPrivate: false,
+      allowsAnySni: false,
+    });
+    expect(grantFor(rules, name("b.example.com"))).toEqual({
+      allowsPrivate: true,
+      allowsAnySni: true,
+    });
+  });
+});
+
+describe("two lists that meet", () => {
+  const both = meet(
+    policy("*.example.com:443,80", { host: "b.example.com", private: true }),
+    policy({ host: "a.example.com", private: true }, "b.example.com:443,80"),
+  ) as NetworkPolicy;
+
+  test("allow what both allow", () => {
+    expect(grantFor(both, name("a.example.com"))).toBeDefined();
+    expect(grantFor(both, name("a.example.com", 80))).toBeUndefined();
+    expect(grantFor(both, name("c.example.com"))).toBeUndefined();
+    expect(knowsName(both, "c.example.com")).toBe(false);
+    expect(portsOf(both)).toEqual([443, 80]);
+  });
+
+  test("allow private addresses only where both say so", () => {
+    expect(grantFor(both, name("b.example.com"))?.allowsPrivate).toBe(false);
+    expect(grantFor(both, name("a.example.com"))?.allowsPrivate).toBe(false);
+  });
+
+  test.each([
+    ["none", "host", "none"],
+    ["host", "host", "host"],
+    ["none", policy("a.example.com"), "none"],
+    ["host", policy("a.example.com"), policy("a.example.com")],
+  ] as const)("are %j and %j: %j", (a, b, expected) => {
+    expect(meet(a, b)).toEqual(expected);
+    expect(meet(b, a)).toEqual(expected);
+  });
+});
+
+test("an empty list is no network, never everything", () => {
+  expect(network({ allow: [] })).toBe("none");
+  const nothing = { lists: [[]], maxConnections: 1 };
+  expect(grantFor(nothing, name("a.example.com"))).toBeUndefined();
+  expect(grantFor({ ...nothing, lists: [] }, name("a.example.com"))).toBeUndefined();
+});
+
+describe("a list is refused for", () => {
+  test.each([
+    ["a URL", "https://api.example.com", /a URL/],
+    ["a path", "api.example.com/v1", /a path/],
+    ["everything", "*", /bare \*/],
+    ["a top-level domain", "*.com", /top-level domain/],
+    ["a top-level domain with its apex", ".com", /top-level domain/],
+    ["a star inside", "api.*.example.com", /first label/],
+    ["a user", "user@example.com", /user name/],
+    ["a port that is none", "example.com:70000", /ports/],
+    ["port 0", "example.com:0", /ports/],
+    ["an empty port", "example.com:", /ports/],
+    ["the port of name service", "example.com:53", /ports/],
+    ["a name that IDNA refuses", "xn--iñvalid.com", /a name that is none/],
+    ["a hexadecimal address", "0x7f.1", /four decimal numbers/],
+    ["an address in one number", "2130706433", /four decimal numbers/],
+    ["an octal address", "0177.0.0.1", /four decimal numbers/],
+    ["a short address", "127.1", /four decimal numbers/],
+    ["a range that is none", "192.0.2.0/33", /a range/],
+    ["nothing", "", /a name that is none/],
+  ])("%s", (_what, rule, message) => {
+    for (const entry of [rule, { host: rule.replace(/:\d*$/, ""), ports: [443] }]) {
+      const hasPort = /:\d*$/.test(rule) && !rule.includes("//");
+      if (typeof entry !== "string" && hasPort) continue;
+      const { error } = networkField.safeParse({ allow: [entry] });
+      expect(JSON.stringify(error?.issues)).toMatch(message);
+    }
+  });
+
+  test("IPv6, which there is not inside", () => {
+    for (const host of ["2001:db8::1", "[2001:db8::1]"]) {
+      const { error } = networkField.safeParse({ allow: [{ host }] });
+      expect(JSON.stringify(error?.issues)).toMatch(/no IPv6 inside/);
+    }
+  });
+
+  test("keys that it does not have, and too many rules", () => {
+    expect(networkField.safeParse({ allow: [], udp: true }).success).toBe(false);
+    expect(networkField.safeParse({ allow: [{ host: "a.example", udp: true }] }).success).toBe(
+      false,
+    );
+    const many = Array.from({ length: 257 }, (_, index) => `h${index}.example`);
+    expect(networkField.safeParse({ allow: many }).success).toBe(false);
+  });
+});
