@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import type { JsonObject } from "../../worker/support/json/json.ts";
-import { exitCodeOf, printResult, statusPrinter, tellOfCancel } from "../invoke/answer.ts";
+import { exitCodeOf, printResult, statusPrinter, reportCancel } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
@@ -100,7 +100,7 @@ async function runOnce(
   refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
   const toolCall = { ...staged, ...fixedPart(options) };
-  using _telling = tellOfCancel(context);
+  using _reporting = reportCancel(context);
   const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
   const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);

@@ -24,7 +24,8 @@ const maxFileBytes = 8 * 1024 * 1024;
 
 /** What plans are made with. */
 export interface PlanOptions {
-  readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  /** What paths of the tool's files are relative to. */
+  readonly directory: string;
   /** Hash of the registry settings that decide what is installed. */
   fingerprint(runtime: Runtime): Promise<string>;
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
@@ -37,11 +38,8 @@ export async function planOf(
   options: PlanOptions,
 ): Promise<EnvironmentPlan> {
   const interpreter = await options.interpreterOf(tool);
-  const directory = options.toolsDirs[tool.runtime];
-  const content = await (tool.runtime === "python" ? pythonContent : nodeContent)(
-    packages,
-    directory,
-  );
+  const contentOf = tool.runtime === "python" ? pythonContent : nodeContent;
+  const content = await contentOf(packages, options.directory);
   const parts = {
     runtime: tool.runtime,
     interpreter,

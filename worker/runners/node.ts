@@ -19,7 +19,7 @@ import { type WorkDir, workDirNames } from "../sandbox/work/work-dir.ts";
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { CompileCaches } from "./node/compile-cache.ts";
+import { CompileCaches, fileFingerprint } from "./node/compile-cache.ts";
 import { refuseInterpreter } from "./interpreters.ts";
 import {
   NodeSurroundings,
@@ -71,8 +71,8 @@ class NodeRunner implements ToolRunner {
   readonly #options: NodeRunnerOptions;
   readonly #surroundings: NodeSurroundings;
   readonly #caches: CompileCaches<Surroundings>;
-  /** Keys of installations, by tools: compiled code of former ones is not kept. */
-  readonly #keys = new Map<string, string | undefined>();
+  /** Of the surroundings, by tools. */
+  readonly #states = new Map<string, string>();
 
   constructor(options: NodeRunnerOptions, surroundings: NodeSurroundings) {
     this.#options = options;
@@ -81,6 +81,10 @@ class NodeRunner implements ToolRunner {
       ...options,
       // Those of one manifest never displace each other: a module has two under some overrides.
       maxModules: 2 * maxTools,
+      fingerprintOf: async (of) => {
+        using code = leaseCode(of, options);
+        return await fileFingerprint(join(code.directory, of.module));
+      },
       run: (of, take, signal) => this.#runAhead(of, take, signal),
     });
   }
@@ -97,8 +101,7 @@ class NodeRunner implements ToolRunner {
   async prepare(tool: ToolEntry, profile: Profile): Promise<PreparedTool> {
     await using held = new AsyncDisposableStack();
     const of = await this.#surroundingsOf(tool, isIsolated(tool, profile));
-    // Code compiled ahead is that of the directory of tools.
-    const cache = tool.toolset === undefined ? held.use(await this.#caches.lease(of)) : undefined;
+    const cache = held.use(await this.#caches.lease(of));
     const cacheMounts =
       cache === undefined ? [] : [{ source: cache.directory, target: insidePaths.compileCache }];
     const variables: Record<string, string> =
@@ -123,7 +126,6 @@ class NodeRunner implements ToolRunner {
   }
 
   warm(tool: ToolEntry): void {
-    if (tool.toolset !== undefined) return;
     // Where its program cannot be used, its calls say so.
     void this.#surroundingsOf(tool, tool.isolate).then(
       (of) => this.#caches.want(of),
@@ -163,11 +165,10 @@ class NodeRunner implements ToolRunner {
 
   async #surroundingsOf(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
     const of = await this.#surroundings.of(tool, isolated);
-    const key = of.installation?.key;
-    const former = this.#keys.get(tool.name);
-    this.#keys.set(tool.name, key);
-    if (former !== key && ![...this.#keys.values()].includes(former))
-      this.#caches.drop(({ installation }) => installation?.key === former);
+    const former = this.#states.get(tool.name);
+    this.#states.set(tool.name, of.state);
+    if (former !== of.state && ![...this.#states.values()].some((state) => state === former))
+      this.#caches.drop(({ state }) => state === former);
     return of;
   }
 

@@ -4,13 +4,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { wireDescriptions } from "../../../worker/wiring/discovery.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import type { Descriptions } from "../../../worker/descriptions/descriptions.ts";
-import { openFoundation } from "../../../worker/wiring/foundation.ts";
-import { createHost } from "../../../worker/wiring/host.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { wireDescriptions } from "../../../worker/wiring/discovery.ts";
+import { openFoundation } from "../../../worker/wiring/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { reachableDirectory } from "../workers/rig.ts";
 
 /** Where a manifest and its tools are. */
@@ -21,6 +21,8 @@ export interface DescribingOptions {
   readonly executableDir?: string;
   /** A new one unless given; its maker removes it. */
   readonly workDir?: string;
+  /** Variables on top of these. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Descriptions of the tools of a manifest. */
@@ -48,6 +50,7 @@ export async function openDescribing(options: DescribingOptions): Promise<Descri
     ...(options.executableDir !== undefined && { TOOLS_EXECUTABLE_DIR: options.executableDir }),
     SANDBOX_WORK_DIR: workDir,
     ARTIFACT_SERVICE_TYPE: "memory",
+    ...options.environment,
   });
   const logLines: string[] = [];
   const lines = new Writable({

@@ -18,6 +18,7 @@ import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   CompileCaches,
+  fileFingerprint,
   type Compilation,
   type CompileCacheOptions,
   retryAfterMs,
@@ -63,7 +64,7 @@ async function newCaches(leave: Leave, changes: Partial<CompileCacheOptions<Comp
     },
   });
   const caches = new CompileCaches({
-    toolsDir,
+    fingerprintOf: ({ module }) => fileFingerprint(join(toolsDir, module)),
     scratchDir,
     maxModules: 10,
     clock,

@@ -336,6 +336,32 @@ describe("a module", () => {
     },
   );
 
+  test("of a toolset is run ahead in each of its states, and where the toolset is there", async () => {
+    const copies = new Map<string, string>();
+    const leaseToolset: NodeRunnerOptions["leaseToolset"] = ({ revision }) => {
+      const directory = copies.get(revision);
+      return directory === undefined ? undefined : { directory, [Symbol.dispose]: () => undefined };
+    };
+    const { options, backend } = await newOptions({ leaseToolset });
+    await using runner = await openNodeRunner(options);
+    const sources = () =>
+      backend.requests.flatMap(({ mounts }) =>
+        mounts.filter(({ target }) => target === "/tools/node").map(({ source }) => source),
+      );
+    for (const revision of ["1", "2"]) {
+      const directory = await temporaryDirectory();
+      await writeFile(join(directory, "tool.js"), "export const run = () => ({});");
+      copies.set(revision, directory);
+    }
+    const expected: (string | undefined)[] = [];
+    // What was compiled of a former state is not kept.
+    for (const revision of ["1", "2", "gone", "1"]) {
+      runner.warm?.(tool({ toolset: { name: "kit", revision } }));
+      if (copies.has(revision)) expected.push(copies.get(revision));
+      await vi.waitFor(() => expect(sources()).toEqual(expected), patience);
+    }
+  });
+
   test("that cannot be run ahead is called like others", async () => {
     const { options, backend } = await newOptions();
     await using runner = await openNodeRunner(options);

@@ -78,10 +78,10 @@ class DynamicToolProvider:
         self._tool_config: "Any" = tool_config or {}
 
     @classmethod
-    def register_tool(cls, function: "_Function") -> "_Function":
+    def register_tool(cls, func: "_Function") -> "_Function":
         """A decorator. The function stays what it is, and can be named by a manifest."""
-        cls._decorated_tools = [*cls._decorated_tools, function]
-        return function
+        cls._decorated_tools = [*cls._decorated_tools, func]
+        return func
 
     def dynamic_schema(self, config: "dict[str, Any]") -> "dict[str, Any] | None":
         """For a platform that asks the tools for their schemas. The worker never calls it."""

@@ -16,8 +16,9 @@ import {
 import { workDirNames } from "../../sandbox/work/work-dir.ts";
 import { below, openDirectory } from "../../support/files/below.ts";
 import type { Clock } from "../../support/clock.ts";
-import { EnvironmentError } from "../environments.ts";
+import { EnvironmentError, InstallerError } from "../environments.ts";
 import type { Redaction } from "../registry/redaction.ts";
+import { type LentCache, cacheInside } from "./cache.ts";
 
 /** Paths of a build inside its sandbox. */
 export const buildPaths = {
@@ -69,6 +70,8 @@ export interface BuildStep {
   readonly mounts: readonly ReadOnlyMount[];
   /** Content of files in {@link buildPaths.input}, by name. */
   readonly files: ReadonlyMap<string, string>;
+  /** Mounted at {@link cacheInside}. For a step that runs no code of packages only. */
+  readonly cache?: LentCache | undefined;
   readonly redaction: Redaction;
 }
 
@@ -77,9 +80,8 @@ const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "
 
 /**
  * Runs the step, and calls `take` with the open directory `output/` while nothing of the sandbox
- * runs, in the same time limit. Throws EnvironmentError with the installer's last lines;
- * SandboxError; rejects with the
- * signal's reason.
+ * runs, in the same time limit. Throws EnvironmentError with the installer's last lines, which is
+ * InstallerError unless time was up; SandboxError; rejects with the signal's reason.
  */
 export async function runStep<Result>(
   host: TimedHost,
@@ -101,7 +103,15 @@ export async function runStep<Result>(
     ["TMPDIR", buildPaths.temporary],
     ...step.environment,
   ]);
-  const request = { profile, memoryBound: "resident" as const, mounts, devices: [], environment };
+  const { cache } = step;
+  const request = {
+    profile,
+    memoryBound: "resident" as const,
+    mounts,
+    writable: cache === undefined ? [] : [{ source: cache.path, target: cacheInside }],
+    devices: [],
+    environment,
+  };
   const sandbox = held.use(await host.backend.acquire(request, signal));
   for (const [name, content] of step.files)
     await sandbox.workDir.writeInput(name, { body: Readable.from([Buffer.from(content)]) }, signal);
@@ -110,24 +120,27 @@ export async function runStep<Result>(
   const stop = (): void => void execution.stop(0).catch(() => undefined);
   over.addEventListener("abort", stop, { once: true });
   if (over.aborted) stop();
+  const ended = new AbortController();
+  cache
+    ?.watch(profile.limits.diskBytes, (limit) => execution.end(limit), ended.signal)
+    .catch(() => undefined);
   const report = await execution.exited;
+  ended.abort();
   over.removeEventListener("abort", stop);
   signal.throwIfAborted();
-  const problem = over.aborted ? `took more than ${timeoutSeconds} s` : problemOf(report);
-  if (problem !== undefined)
-    throw new EnvironmentError(`${step.title} ${problem}`, {
-      output: lastLines(report, step.redaction),
-    });
+  const output = lastLines(report, step.redaction);
+  const late = `${step.title} took more than ${timeoutSeconds} s`;
+  if (over.aborted) throw new EnvironmentError(late, { output });
+  const problem = problemOf(report);
+  if (problem !== undefined) throw new InstallerError(`${step.title} ${problem}`, { output });
   await using directory = await open(sandbox.workDir.path, openDirectory);
-  await using output = await open(below(directory, workDirNames.output), openDirectory);
+  await using made = await open(below(directory, workDirNames.output), openDirectory);
   try {
-    return await take(output, over);
+    return await take(made, over);
   } catch (error) {
     signal.throwIfAborted();
     if (!over.aborted) throw error;
-    throw new EnvironmentError(`${step.title} took more than ${timeoutSeconds} s`, {
-      cause: error,
-    });
+    throw new EnvironmentError(late, { cause: error });
   }
 }
 

@@ -28,7 +28,7 @@ const readableDirectory = 0o755;
 
 /** A module with all that decides how it is compiled. */
 export interface Compilation {
-  /** Path of its file below the directory of modules. */
+  /** Path of its file below the directory of its code. */
   readonly module: string;
   /** What it imports is compiled with it: modules that see other packages have another variant. */
   readonly variant: string;
@@ -36,8 +36,8 @@ export interface Compilation {
 
 /** What caches are made with. */
 export interface CompileCacheOptions<Of extends Compilation> {
-  /** Directory of the modules on the host. */
-  readonly toolsDir: string;
+  /** The file of a module; rejects where it is gone. */
+  fingerprintOf(of: Of): Promise<string>;
   /** Directory for this process alone, which sandboxes can reach; its owner removes it. */
   readonly scratchDir: string;
   /** Modules with a cache. The least recently called ones lose theirs. */
@@ -73,6 +73,12 @@ interface Module<Of extends Compilation> {
   filled: Filled | undefined;
   /** On the monotonic clock. */
   retryAtMs: number;
+}
+
+/** Differs when the file at the path is another one. Rejects where there is none. */
+export async function fileFingerprint(path: string): Promise<string> {
+  const { ino, size, mtimeMs, ctimeMs } = await stat(path);
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
 /** The same file would leave nothing again. */
@@ -131,9 +137,8 @@ export class CompileCaches<Of extends Compilation> implements AsyncDisposable {
   }
 
   async #find(of: Of): Promise<Module<Of> | undefined> {
-    const stats = await stat(join(this.#options.toolsDir, of.module)).catch(() => undefined);
-    if (stats === undefined) return undefined;
-    const fingerprint = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+    const fingerprint = await this.#options.fingerprintOf(of).catch(() => undefined);
+    if (fingerprint === undefined) return undefined;
     const key = `${of.variant}\0${of.module}`;
     const module = this.#modules.get(key) ?? this.#add(key, of);
     const isRetryDue = this.#options.clock.monotonicMs() >= module.retryAtMs;

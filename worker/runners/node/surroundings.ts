@@ -54,6 +54,8 @@ export interface Surroundings extends Compilation {
   /** Whether nothing of the directory of tools is seen but the module. */
   readonly isolated: boolean;
   readonly installation: Installation | undefined;
+  /** Packages and toolset: compiled code of former ones is not kept. */
+  readonly state: string;
   readonly toolset?: NonNullable<ToolEntry["toolset"]>;
 }
 
@@ -117,9 +119,10 @@ export class NodeSurroundings implements AsyncDisposable {
   async of(tool: ToolEntry, isolated: boolean): Promise<Surroundings> {
     const program = await this.programs.of(tool);
     const installation = installationFor(tool, this.#options);
-    const variant = [isolated, program.program, installation?.key].join("\0");
     const { module, toolset } = tool;
-    const of = { module, variant, program, isolated, installation };
+    const state = [installation?.key, toolset?.name, toolset?.revision].join("\0");
+    const variant = [isolated, program.program, state].join("\0");
+    const of = { module, variant, program, isolated, installation, state };
     return toolset === undefined ? of : { ...of, toolset };
   }
 

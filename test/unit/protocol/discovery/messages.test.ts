@@ -76,7 +76,7 @@ describe("a broadcast", () => {
     expect(told({ parameters: choice(count - 1) })).toMatchObject({
       parameters: { properties: { a: { anyOf: { length: count - 1 } } } },
     });
-    expect(told({ parameters: choice(count + 1) })).toMatchObject({ parameters: anyArguments });
+    expect(told({ parameters: choice(count + 1) })).toHaveProperty("parameters", anyArguments);
   });
 
   test("has as many bytes as agents take", () => {
