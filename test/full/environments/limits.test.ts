@@ -81,9 +81,10 @@ describe("a build", () => {
     const { backend } = await place(context);
     const timeoutSeconds = 3;
     const limits = { timeoutSeconds, memoryBytes: 256 * MiB, diskBytes: 64 * MiB };
-    const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
-    const profile = buildProfile(limits);
-    const host = { backend, clock: systemClock, timeoutSeconds, profile, deadline };
+    const host = {
+      ...{ backend, clock: systemClock, timeoutSeconds, profile: buildProfile(limits) },
+      deadline: AbortSignal.timeout(timeoutSeconds * 1000),
+    };
     const step = {
       ...{ title: "pip", argv: ["/bin/true"], environment: new Map<string, string>() },
       ...{ shares: [], mounts: [], files: new Map<string, string>(), redaction: new Redaction([]) },

@@ -2,7 +2,7 @@
  * Requirements of the manifest and of files: their normal form, and that none becomes an option, a
  * URL or a path.
  */
-import { test as property, fc } from "@fast-check/vitest";
+import { test as property, fc } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { readNodeLock } from "../../../worker/environments/node-lock.ts";
 import { parseNodeRequirement } from "../../../worker/manifest/requirements/node.ts";
