@@ -89,7 +89,9 @@ describe("schemas that were too slow", () => {
       await expect(checkShortly(schema, long)).rejects.toThrow("too much time");
     const call = new AbortController();
     const again = schemas.map((schema) => check(schema, long, call.signal).catch(String));
-    expect(await check({ type: "string" }, "x")).toEqual({ ok: true });
+    // The second one begins when the slow ones have what they get.
+    for (const text of ["x", "y"])
+      expect(await check({ type: "string" }, text)).toEqual({ ok: true });
     call.abort(new Error("the call is over"));
     expect(await Promise.all(again)).toEqual(schemas.map(() => "Error: the call is over"));
   });
@@ -98,7 +100,8 @@ describe("schemas that were too slow", () => {
     const call = new AbortController();
     const schema = slow("a");
     const all = [1, 2, 3].map(() => check(schema, long, call.signal).catch(String));
-    expect(await check({ type: "string" }, "x")).toEqual({ ok: true });
+    for (const text of ["x", "y"])
+      expect(await check({ type: "string" }, text)).toEqual({ ok: true });
     call.abort(new Error("the call is over"));
     await Promise.all(all);
   });
