@@ -94,6 +94,7 @@ function answerOnce(socket: Socket, answer: (question: Buffer) => Buffer | undef
   let received = Buffer.alloc(0);
   socket.setTimeout(connectionMs, () => socket.destroy());
   socket.on("error", () => undefined);
+  socket.resume();
   socket.on("data", (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     if (received.byteLength < 2) return;

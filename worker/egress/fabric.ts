@@ -2,7 +2,7 @@
  * The network of one sandbox that may reach some hosts: name service and connections, served by
  * sockets of the worker inside the sandbox's namespace.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import type { NamespaceSockets, OpenNetwork, SandboxNetwork } from "../sandbox/network/sockets.ts";
@@ -38,10 +38,17 @@ export interface EgressParts extends UpstreamParts {
 export class Egress {
   readonly #parts: EgressParts;
   readonly #files: ReadonlyMap<string, string>;
+  /** By where links of the host's /etc lead, for sandboxes that see all of it. */
+  readonly #linkedFiles: ReadonlyMap<string, string>;
 
-  private constructor(parts: EgressParts, files: ReadonlyMap<string, string>) {
+  private constructor(
+    parts: EgressParts,
+    files: ReadonlyMap<string, string>,
+    linkedFiles: ReadonlyMap<string, string>,
+  ) {
     this.#parts = parts;
     this.#files = files;
+    this.#linkedFiles = linkedFiles;
   }
 
   /** Writes the files that sandboxes mount; they go with the scratch directory. */
@@ -53,14 +60,21 @@ export class Egress {
       await writeFile(source, content, { mode: 0o644 });
       return [`/etc/${name}`, source] as const;
     });
-    return new Egress(parts, new Map(await Promise.all(written)));
+    const files = await Promise.all(written);
+    const linked = files.map(async ([path, source]) => {
+      return [await realpath(path).catch(() => path), source] as const;
+    });
+    return new Egress(parts, new Map(files), new Map(await Promise.all(linked)));
   }
 
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
-  networkOf({ network: policy }: Pick<Profile, "network">): SandboxNetwork | undefined {
+  networkOf({
+    network: policy,
+    readsEtc,
+  }: Pick<Profile, "network" | "readsEtc">): SandboxNetwork | undefined {
     if (typeof policy === "string") return undefined;
     return {
-      files: this.#files,
+      files: readsEtc ? this.#linkedFiles : this.#files,
       open: (sockets, signal) => this.#serve(policy, sockets, signal),
     };
   }
@@ -77,11 +91,14 @@ export class Egress {
     const [dnsSocket] = opened.udp;
     if (dnsServer === undefined || dnsSocket === undefined) throw new Error("no sockets");
     const names = new SandboxNames();
-    const addressOf = (name: string): string | undefined =>
-      knowsName(policy, name) ? names.addressOf(name) : undefined;
-    serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
     const ended = new AbortController();
     const record = new NetworkRecord();
+    const addressOf = (name: string): string | undefined => {
+      if (knowsName(policy, name)) return names.addressOf(name);
+      record.refuse({ host: name, reason: "name-not-allowed" });
+      return undefined;
+    };
+    serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
     const connections = new Connections({
       ...{ policy, names, record, host: this.#parts },
       signal: ended.signal,

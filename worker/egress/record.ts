@@ -1,8 +1,8 @@
 /**
  * What a sandbox did with its network, for its answer.
  */
-import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
-import type { Destination } from "./policy.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { NetworkRefusal, NetworkUsage } from "../protocol/execution.ts";
 
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
@@ -15,13 +15,9 @@ export class NetworkRecord implements NetworkUsage {
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
 
-  refuse(destination: Destination, reason: RefusalReason): void {
+  refuse(refusal: NetworkRefusal): void {
     this.refused++;
-    const host = destination.kind === "name" ? destination.name : destination.address;
-    const { port } = destination;
-    const isKnown = this.refusals.some(
-      (one) => one.host === host && one.port === port && one.reason === reason,
-    );
-    if (!isKnown && this.refusals.length < maxRefusals) this.refusals.push({ host, port, reason });
+    const isKnown = this.refusals.some((one) => isDeepStrictEqual(one, refusal));
+    if (!isKnown && this.refusals.length < maxRefusals) this.refusals.push(refusal);
   }
 }

@@ -100,7 +100,8 @@ export class Connections {
   }
 
   #refuse(client: Socket, destination: Destination, reason: RefusalReason): void {
-    this.#parts.record.refuse(destination, reason);
+    const host = destination.kind === "name" ? destination.name : destination.address;
+    this.#parts.record.refuse({ host, port: destination.port, reason });
     refuse(client);
   }
 }

@@ -47,7 +47,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** A connection to the destination; the caller owns it. Throws RefusedError, the signal's reason. */
+/** A connection; the caller owns it. Throws RefusedError, the signal's reason. */
 export async function connectUpstream(
   destination: Destination,
   grant: Grant,

@@ -26,7 +26,7 @@ export const errorCodeFacts = {
   SANDBOX_FAILED: {
     retryable: false,
     cause:
-      "The tool's process ended by an exit code or a signal, was stopped by a worker that shut down, or the sandbox did not start.",
+      "The tool's process ended by an exit code or a signal, was stopped by a worker that shut down, or the sandbox did not start. If `data.reason` is `egress`, its [network](network.md) could not be made.",
     advice:
       "Read the end of standard error in the message. SIGKILL without a cause of yours: host or container ran out of memory. If the sandbox did not start, the worker's log has bubblewrap's output.",
   },

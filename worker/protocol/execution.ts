@@ -38,6 +38,7 @@ export interface ExecutionReport {
 
 /** Why a connection was refused; docs/network.md says what each means. */
 export const refusalReasons = [
+  "name-not-allowed",
   "no-rule",
   "not-public",
   "worker",
@@ -49,11 +50,12 @@ export const refusalReasons = [
 ] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
-/** A connection that was refused. */
+/** A connection that was refused, or a name. */
 export interface NetworkRefusal {
   /** As the tool named it. */
   readonly host: string;
-  readonly port: number;
+  /** Undefined where a name was only asked for. */
+  readonly port?: number;
   readonly reason: RefusalReason;
 }
 
@@ -62,7 +64,7 @@ export interface NetworkUsage {
   readonly connections: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  /** Connections that were refused. */
+  /** Connections and questions for names that were refused. */
   readonly refused: number;
   /** The first different ones. */
   readonly refusals: readonly NetworkRefusal[];

@@ -7,8 +7,7 @@ import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
 import { isolates } from "../sandbox/registry.ts";
 import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
-import { logEvent } from "../telemetry/log-event.ts";
-import type { Logger } from "../telemetry/logger.ts";
+import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import { type WorkerEndpoint, resolveAsHost } from "../egress/upstream.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
@@ -35,7 +34,7 @@ export interface NetworkParts {
   readonly backend: Pick<SandboxBackend, "acquire">;
   readonly profiles: Profiles;
   readonly defaultProfile: string;
-  readonly log: Logger;
+  readonly log: EventLog<"warn">;
 }
 
 /** Refuses tools whose lists nothing keeps here: by their backend, or after a trial. */

@@ -29,7 +29,8 @@ export interface OpenedSockets extends Disposable {
 /** Makes sockets inside the network namespace of one sandbox, before its command runs. */
 export interface NamespaceSockets {
   /**
-   * All or none; the caller owns them. Every address of the namespace leads to them. Throws SandboxError; the signal's reason.
+   * All or none; the caller owns them. Every address of the namespace leads to them. Throws
+   * SandboxError; the signal's reason.
    */
   open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
 }

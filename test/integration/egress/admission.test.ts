@@ -1,0 +1,57 @@
+/**
+ * Tools that name hosts, where nothing keeps them to these.
+ */
+import { describe, expect, test } from "vitest";
+import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
+import { Egress } from "../../../worker/egress/fabric.ts";
+import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
+import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { NetworkAdmission } from "../../../worker/wiring/network.ts";
+import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
+import { keptLog } from "../../support/workers/kept-log.ts";
+
+const never = AbortSignal.any([]);
+const listed = toNetwork(networkField.parse({ allow: ["api.example.com"] }));
+const standard = builtInProfiles.get("standard")!;
+const profiles = new Map([
+  ...builtInProfiles,
+  ["open", { ...standard, name: "open", backend: "host" }],
+  ["listed", { ...standard, name: "listed", network: listed }],
+]);
+
+const tool = (network: ToolEntry["network"], profile?: string): ToolEntry =>
+  ({ name: "t", network, profile }) as unknown as ToolEntry;
+
+async function admissionBy(pythonBin: string | undefined) {
+  const place = await openNetworkPlace(pythonBin);
+  const { backend } = place;
+  const resolve = (): Promise<readonly string[]> => Promise.resolve([]);
+  const { scratchDir } = backend;
+  const egress = await Egress.open({ scratchDir, resolve, endpoints: [], clock: systemClock });
+  const log = keptLog();
+  const parts = { egress, backend, profiles, defaultProfile: "standard", log };
+  const admission = new NetworkAdmission(parts);
+  return { admission, log, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+}
+
+describe("a tool whose network has a list", { tags: "promise-S34" }, () => {
+  test("is served where a trial holds, under every profile that isolates", async () => {
+    await using given = await admissionBy(undefined);
+    expect(await given.admission.refuse(tool(listed), never)).toBeUndefined();
+    expect(await given.admission.refuse(tool(undefined, "listed"), never)).toBeUndefined();
+    expect(await given.admission.refuse(tool(listed, "open"), never)).toMatchObject({
+      publicReason: "the backend host cannot keep a tool to some hosts",
+    });
+  });
+
+  test("is not served where no socket can be made inside; others are", async () => {
+    await using given = await admissionBy("/usr/bin/false");
+    expect(await given.admission.refuse(tool(listed), never)).toMatchObject({
+      publicReason: "this host cannot keep a tool to some hosts",
+    });
+    expect(given.log.events).toEqual(["sandbox.network_missing"]);
+    for (const network of ["none", "host", undefined] as const)
+      expect(await given.admission.refuse(tool(network), never)).toBeUndefined();
+  });
+});
