@@ -3,7 +3,9 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
 import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
 
 /** Connects to what it is told, and says what came of it. */
@@ -69,11 +71,6 @@ beforeAll(async () => {
       template: { ...python, start: "template", warm },
       node: nodeTool("greeting.js", "greets", { network: { allow }, start: "cold" }),
       public_only: { ...python, network: { allow: [{ host: "127.0.0.1", ports: [port] }] } },
-      broker: {
-        ...python,
-        start: "cold",
-        network: { allow: [{ host: "127.0.0.0/8", ports: [1], private: true }] },
-      },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
@@ -110,3 +107,33 @@ test("an address that is not public is refused without private, and the answer s
     refusals: [{ host: "127.0.0.1", port, reason: "not-public" }],
   });
 });
+
+test(
+  "a call whose network cannot be made is SANDBOX_FAILED, and says that it was that",
+  { tags: "full" },
+  async () => {
+    const pid = await doorOf(process.pid);
+    process.kill(pid, "SIGSTOP");
+    try {
+      const answer = await rig.call("cold", { host: "127.0.0.1", port });
+      expect(answer).toMatchObject({
+        kind: "error",
+        code: "SANDBOX_FAILED",
+        response: { error: { data: { reason: "egress" } } },
+      });
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    const answer = await rig.call("cold", { host: "127.0.0.1", port });
+    expect(answer).toMatchObject({ toolResult: { told: "hello yourself" } });
+  },
+);
+
+/** The program of this worker that enters sandboxes. */
+async function doorOf(worker: number): Promise<number> {
+  for (const child of knownChildrenOf(worker)) {
+    const command = await readFile(`/proc/${child}/cmdline`, "utf8");
+    if (command.includes("NS_GET_USERNS")) return child;
+  }
+  throw new Error("there is no such program");
+}
