@@ -108,10 +108,10 @@ const misuses: Record<string, Misuse> = {
     args: [...call, "--out", "results"],
     says: /--out needs a store that the worker shares, but ARTIFACT_SERVICE_TYPE is memory/,
   },
-  "no file of a tool": { args: ["tool", "run"], says: /missing required argument 'file:name'/ },
-  "a tool without a function": {
+  "no file of a tool": { args: ["tool", "run"], says: /missing required argument 'target'/ },
+  "a target that is not there": {
     args: ["tool", "run", "words.py"],
-    says: /"words\.py" names no function; accepted: FILE:FUNCTION/,
+    says: /there is no "words\.py"; accepted: FILE:FUNCTION or FILE:CLASS/,
   },
   "a tool that is not there": {
     args: ["tool", "run", "/nonexistent/words.py:count"],
