@@ -4,13 +4,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { wireDescriptions } from "../../../worker/wiring/discovery.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import type { Descriptions } from "../../../worker/descriptions/descriptions.ts";
-import { openFoundation } from "../../../worker/wiring/foundation.ts";
-import { createHost } from "../../../worker/wiring/host.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { wireDescriptions } from "../../../worker/wiring/discovery.ts";
+import { openFoundation } from "../../../worker/wiring/foundation.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { reachableDirectory } from "../workers/rig.ts";
 
 /** Where a manifest and its tools are. */
