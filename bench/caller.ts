@@ -3,9 +3,6 @@
  * and its end.
  */
 import { watch } from "node:fs";
-import { wireInvoker } from "../worker/wiring/calls.ts";
-import { type Foundation, openFoundation } from "../worker/wiring/foundation.ts";
-import { createHost } from "../worker/wiring/host.ts";
 import { readConfig } from "../worker/config/config.ts";
 import type { Invoker } from "../worker/invocation/invoker.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";
@@ -15,6 +12,9 @@ import { runnerArgs } from "../worker/runners/runner.ts";
 import { workDirNames } from "../worker/sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../worker/pool/starts.ts";
 import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
+import { wireInvoker } from "../worker/wiring/calls.ts";
+import { type Foundation, openFoundation } from "../worker/wiring/foundation.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { type Interpreter, standardProfile } from "./bare.ts";
 import { callTimeoutSeconds } from "./environment.ts";
 import { type Timing, timingSince } from "./measure.ts";

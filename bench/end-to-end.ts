@@ -6,11 +6,11 @@ import { chooseBroker, openClientBroker, silentLog } from "../harness/client/bro
 import type { Answer } from "../harness/messages.ts";
 import { createMemoryBroker } from "../test/fakes/memory-broker/broker.ts";
 import { reconnecting } from "../worker/broker/reconnecting.ts";
-import { createHost } from "../worker/wiring/host.ts";
 import { readConfig } from "../worker/config/config.ts";
 import { type StartKind, startKinds } from "../worker/protocol/execution.ts";
 import { isJsonObject } from "../worker/support/json/json.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { Worker } from "../worker/worker.ts";
 import { type BrokerKind, type RunningBroker, startBroker } from "./brokers.ts";
 import { callTimeoutSeconds, environmentOf, namespace, noBroker } from "./environment.ts";

@@ -5,9 +5,9 @@
  * ask any more.
  */
 import { once } from "node:events";
-import { createHost } from "../worker/wiring/host.ts";
 import { readConfig } from "../worker/config/config.ts";
 import { createLogger } from "../worker/telemetry/logger.ts";
+import { createHost } from "../worker/wiring/host.ts";
 import { Worker } from "../worker/worker.ts";
 import { startTimeoutMs } from "./environment.ts";
 import { LoopDelays } from "./loop-delays.ts";

@@ -48,6 +48,9 @@ export const examplePythonDir = join(packageRoot, "examples", "tools", "python")
 /** The Node modules of the example tools. */
 export const exampleNodeDir = join(packageRoot, "examples", "tools", "node");
 
+/** The programs of the example tools. */
+export const exampleExecutableDir = join(packageRoot, "examples", "tools", "executable");
+
 /** A text file of each installation. */
 export function exampleText(): string {
   const readme = join(packageRoot, "README.md");

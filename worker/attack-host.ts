@@ -2,11 +2,6 @@
  * Wires the attacked worker: the configured one, with the attacks' tools, store and limits.
  */
 import { join } from "node:path";
-import { wireInvoker } from "./wiring/calls.ts";
-import { openFoundation } from "./wiring/foundation.ts";
-import type { Host } from "./wiring/host.ts";
-import { sandboxUid } from "./wiring/sandboxes.ts";
-import { attacksDir } from "./wiring/shipped.ts";
 import type { Config } from "./config/config.ts";
 import type { AttackReport } from "./doctor/attacks/attack-report.ts";
 import type {
@@ -18,6 +13,11 @@ import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
+import { wireInvoker } from "./wiring/calls.ts";
+import { openFoundation } from "./wiring/foundation.ts";
+import type { Host } from "./wiring/host.ts";
+import { sandboxUid } from "./wiring/sandboxes.ts";
+import { attacksDir } from "./wiring/shipped.ts";
 
 /** Concurrent calls: the attack and its victim. */
 const concurrency = 2;

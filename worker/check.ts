@@ -1,11 +1,11 @@
 /**
  * `str-worker --check`: opens all parts but the broker, loads each tool and reports the findings.
  */
-import { openFoundation } from "./wiring/foundation.ts";
-import type { Host } from "./wiring/host.ts";
 import type { Config } from "./config/config.ts";
 import { checkLoading } from "./load-check.ts";
 import { unknownVariables } from "./config/variable-names.ts";
+import { openFoundation } from "./wiring/foundation.ts";
+import type { Host } from "./wiring/host.ts";
 import { startupFacts } from "./wiring/startup-report.ts";
 
 /** Result of a check. */

@@ -2,7 +2,6 @@
  * The command line of the worker: parses arguments, runs the command, returns the exit code.
  */
 import type { Writable } from "node:stream";
-import { type Host, createHost } from "./wiring/host.ts";
 import { check } from "./check.ts";
 import {
   type Config,
@@ -18,6 +17,7 @@ import type { FactsOf } from "./telemetry/events.ts";
 import { logEvent } from "./telemetry/log-event.ts";
 import { createLogger, logDestination } from "./telemetry/logger.ts";
 import { describeVariables } from "./config/variables.ts";
+import { type Host, createHost } from "./wiring/host.ts";
 import { Worker } from "./worker.ts";
 
 const usage = `Usage: str-worker [--check [--strict] | --prepare | --help | --version]

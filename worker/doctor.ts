@@ -1,8 +1,6 @@
 /**
  * `str-worker doctor`: examines the sandboxes of this host, or attacks them with `--attack`.
  */
-import type { Host } from "./wiring/host.ts";
-import { examineSandboxes, readProfiles } from "./wiring/sandboxes.ts";
 import { attackHost } from "./attack-host.ts";
 import type { Config } from "./config/config.ts";
 import { allHeld, attackJson, attackTable } from "./doctor/attacks/attack-report.ts";
@@ -13,6 +11,8 @@ import { AttackProgress, type Screen } from "./doctor/progress.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
 import type { Profiles } from "./sandbox/profile.ts";
 import { ScratchDir, scratchBases } from "./sandbox/work/scratch-dirs.ts";
+import type { Host } from "./wiring/host.ts";
+import { examineSandboxes, readProfiles } from "./wiring/sandboxes.ts";
 
 /** Options of the doctor, with the screen. */
 export interface DoctorChoice extends DoctorOptions {

@@ -1,7 +1,6 @@
 /**
  * Loads each tool in its own sandbox without calling it, for `str-worker --check`.
  */
-import type { Foundation } from "./wiring/foundation.ts";
 import { runUncalled } from "./descriptions/uncalled.ts";
 import type { Config } from "./config/config.ts";
 import { resolveProfile } from "./invocation/steps/resolve.ts";
@@ -13,6 +12,7 @@ import type { Profile } from "./sandbox/profile.ts";
 import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
 import { ColdStarts } from "./pool/cold-starts.ts";
 import { Semaphore } from "./support/semaphore.ts";
+import type { Foundation } from "./wiring/foundation.ts";
 
 /** Milliseconds that a tool may take to load. */
 const loadTimeoutMs = 60_000;

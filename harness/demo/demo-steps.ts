@@ -1,6 +1,7 @@
 /**
  * The calls of the demo, and how each has to end.
  */
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { JsonObject } from "../../worker/support/json/json.ts";
@@ -51,6 +52,7 @@ export async function prepareSteps(scene: Scene): Promise<readonly Step[]> {
     echo,
     await processFile(scene),
     typescript,
+    await program(scene),
     compute,
     network(scene),
     host(scene),
@@ -108,6 +110,27 @@ const typescript: Step = {
     return [json(toolResult)];
   },
 };
+
+async function program({ textFile }: Scene): Promise<Step> {
+  const content = await readFile(textFile);
+  const filename = basename(textFile);
+  const artifact = { filename, version: 0, mimeType: "text/plain", bytes: content };
+  const digest = createHash("sha256").update(content).digest("hex");
+  return {
+    title: "A tool in any language: a shell script, which gets its file inside the call",
+    call: {
+      tool: "sha256",
+      args: { file: filename },
+      preloaded: new Map([["file", artifact]]),
+    },
+    async judge(result, statuses) {
+      const toolResult = succeeded(result);
+      expect(statuses.length > 0, "a status came before the answer");
+      expect(toolResult["sha256"] === digest, "the digest is that of the file");
+      return [json(toolResult)];
+    },
+  };
+}
 
 const compute: Step = {
   title: "Code that a model wrote runs under the profile restrictive",

@@ -14,7 +14,13 @@ import { openDemoStore } from "./demo-stores.ts";
 import { type Step, Unexpected, prepareSteps, quickCall } from "./demo-steps.ts";
 import type { DevBroker } from "../dev-broker/dev-broker.ts";
 import { listen } from "../dev-broker/embedded-broker.ts";
-import { exampleManifest, exampleNodeDir, examplePythonDir, exampleText } from "../package.ts";
+import {
+  exampleExecutableDir,
+  exampleManifest,
+  exampleNodeDir,
+  examplePythonDir,
+  exampleText,
+} from "../package.ts";
 import { type Programs, findPrograms } from "../prerequisites.ts";
 import { type Style, printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
@@ -124,6 +130,7 @@ async function prepareHome(
     MANIFEST_PATH: exampleManifest,
     TOOLS_PYTHON_DIR: examplePythonDir,
     TOOLS_NODE_DIR: exampleNodeDir,
+    TOOLS_EXECUTABLE_DIR: exampleExecutableDir,
     SANDBOX_BWRAP_BIN: programs.bwrapBin,
     SANDBOX_PYTHON_BIN: programs.pythonBin,
     SANDBOX_WORK_DIR: workDir,

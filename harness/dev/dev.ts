@@ -112,6 +112,7 @@ async function runWorkers(
   const dirs = {
     pythonDir: environment["TOOLS_PYTHON_DIR"] ?? "",
     nodeDir: environment["TOOLS_NODE_DIR"] ?? "",
+    executableDir: environment["TOOLS_EXECUTABLE_DIR"] ?? "",
   };
   const log = new DevLog({ level: environment["LOG_LEVEL"], dirs, screen: out, onReady });
   const workersOwn = { ...environment, LOG_LEVEL: log.workerLevel };

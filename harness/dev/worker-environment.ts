@@ -4,7 +4,12 @@
 import { join } from "node:path";
 import type { Environment } from "../../worker/config/config.ts";
 import type { DevBroker } from "../dev-broker/dev-broker.ts";
-import { exampleManifest, exampleNodeDir, examplePythonDir } from "../package.ts";
+import {
+  exampleExecutableDir,
+  exampleManifest,
+  exampleNodeDir,
+  examplePythonDir,
+} from "../package.ts";
 import { packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
@@ -44,6 +49,7 @@ export function workerEnvironment(
     MANIFEST_PATH: exampleManifest,
     TOOLS_PYTHON_DIR: examplePythonDir,
     TOOLS_NODE_DIR: exampleNodeDir,
+    TOOLS_EXECUTABLE_DIR: exampleExecutableDir,
     SANDBOX_BWRAP_BIN: programs.bwrapBin,
     SANDBOX_PYTHON_BIN: programs.pythonBin,
     SANDBOX_WORK_DIR: join(home, "work"),

@@ -79,7 +79,7 @@ export function exitCodeOf(result: CallOutcome): number {
 }
 
 /** Says so when Ctrl-C cancels the call, until its disposal. */
-export function tellOfCancel({ signal, err }: Pick<Context, "signal" | "err">): Disposable {
+export function reportCancel({ signal, err }: Pick<Context, "signal" | "err">): Disposable {
   const onAbort = (): void =>
     err.line(err.paint("dim", "cancelling the call; Ctrl-C again leaves at once"));
   signal.addEventListener("abort", onAbort, { once: true });

@@ -3,7 +3,7 @@
  */
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import { type Agent, type CallResult, defaultAgentName } from "../agent.ts";
-import { exitCodeOf, printResult, statusPrinter, tellOfCancel } from "./answer.ts";
+import { exitCodeOf, printResult, statusPrinter, reportCancel } from "./answer.ts";
 import { SharedArtifacts } from "../artifacts.ts";
 import { type CallInputs, readInputs, stageInputs } from "./call-inputs.ts";
 import { type Context, UsageError, exit } from "../context.ts";
@@ -111,7 +111,7 @@ function fixedPart(options: InvokeOptions): ToolCall {
 }
 
 async function placeCall(call: ToolCall, agent: Agent, context: Context): Promise<CallResult> {
-  using _telling = tellOfCancel(context);
+  using _reporting = reportCancel(context);
   using cancelling = boundCancel(context);
   try {
     return await agent.call(call, {

@@ -3,13 +3,13 @@
  */
 import { join } from "node:path";
 import { ConfigError, readPackagesConfig } from "../../worker/config/config.ts";
-import { createHost } from "../../worker/wiring/host.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import { prepare } from "../../worker/prepare.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
+import { createHost } from "../../worker/wiring/host.ts";
 import { CommandError, type Context, UsageError, exit, withCauses } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
 import { findPrograms } from "../prerequisites.ts";

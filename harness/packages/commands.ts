@@ -6,6 +6,7 @@ import type { Context } from "../context.ts";
 import { parseNonEmpty } from "../options/option-values.ts";
 import type { BuildOptions } from "./build.ts";
 import type { ListOptions } from "./list.ts";
+import type { RemoveOptions } from "./remove.ts";
 
 /** Adds `env` with its commands. */
 export function addEnv(
@@ -18,7 +19,9 @@ export function addEnv(
     .description("List, build and remove the environments that packages of tools are in.");
   env
     .command("list")
-    .description("List the environments of PACKAGE_DIR, the one unused for longest first.")
+    .description(
+      "List the environments of PACKAGE_DIR, the one unused for longest first, and its cache.",
+    )
     .option("--json", "print each environment as one line of JSON")
     .addHelpText("after", "\nExample:\n  PACKAGE_DIR=/sandbox/environments harness env list")
     .action(async (options: ListOptions) => {
@@ -40,12 +43,13 @@ export function addEnv(
     });
   env
     .command("remove")
-    .description("Remove environments that no worker of this host uses.")
-    .argument("<key...>", "their keys, or the beginnings of them", parseKeys)
+    .description("Remove environments that no worker of this host uses, or the cache.")
+    .argument("[key...]", "their keys, or the beginnings of them", parseKeys)
+    .option("--cache", "remove what installers keep of downloads")
     .addHelpText("after", "\nExit codes: 0 removed, 1 in use, 2 no such environment.")
-    .action(async (keys: readonly string[]) => {
+    .action(async (keys: readonly string[] | undefined, options: RemoveOptions) => {
       const { removeEnvironments } = await import("./remove.ts");
-      finish(await removeEnvironments(keys, context));
+      finish(await removeEnvironments(keys ?? [], options, context));
     });
 }
 

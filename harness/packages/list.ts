@@ -4,7 +4,7 @@
 import type { StoredEnvironment } from "../../worker/environments/store.ts";
 import { type Context, exit } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
-import { openStore } from "./store.ts";
+import { openCache, openStore } from "./store.ts";
 
 /** The command line. */
 export interface ListOptions {
@@ -15,7 +15,7 @@ export interface ListOptions {
 const shownDigits = 12;
 const bytesPerMegabyte = 1024 * 1024;
 
-/** Prints a line for each environment. */
+/** Prints a line for each environment, and one for the cache. */
 export async function listEnvironments(options: ListOptions, context: Context): Promise<number> {
   await using store = await openStore(context);
   const inUse = await store.keysInUse();
@@ -24,6 +24,11 @@ export async function listEnvironments(options: ListOptions, context: Context): 
     const line = options.json ? JSON.stringify(rowOf(one, isUsed)) : textOf(one, isUsed);
     context.out.line(printable(line));
   }
+  const cacheBytes = await openCache(context).sizeBytes();
+  if (cacheBytes > 0)
+    context.out.line(
+      options.json ? JSON.stringify({ cacheBytes }) : `cache\t${megabytes(cacheBytes)} MB`,
+    );
   return exit.success;
 }
 
@@ -32,9 +37,16 @@ function rowOf({ key, dir, facts, usedAtMs }: StoredEnvironment, inUse: boolean)
 }
 
 function textOf({ key, facts, usedAtMs }: StoredEnvironment, inUse: boolean): string {
-  const megabytes = (facts.sizeBytes / bytesPerMegabyte).toFixed(1);
   const used = inUse ? "in use" : `used ${new Date(usedAtMs).toISOString().slice(0, 10)}`;
-  return [key.slice(0, shownDigits), facts.runtime, `${megabytes} MB`, used, facts.title].join(
-    "\t",
-  );
+  return [
+    key.slice(0, shownDigits),
+    facts.runtime,
+    `${megabytes(facts.sizeBytes)} MB`,
+    used,
+    facts.title,
+  ].join("\t");
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / bytesPerMegabyte).toFixed(1);
 }

@@ -2,13 +2,23 @@
  * `harness env remove`.
  */
 import { CommandError, type Context, UsageError, exit } from "../context.ts";
-import { openStore } from "./store.ts";
+import { openCache, openStore } from "./store.ts";
 
-/** Removes the environments that the keys begin. Throws UsageError, CommandError. */
+/** The command line. */
+export interface RemoveOptions {
+  readonly cache?: boolean;
+}
+
+/**
+ * Removes the environments that the keys begin, and the cache where it is asked for. Throws
+ * UsageError, CommandError.
+ */
 export async function removeEnvironments(
   beginnings: readonly string[],
+  { cache = false }: RemoveOptions,
   context: Context,
 ): Promise<number> {
+  if (beginnings.length === 0 && !cache) throw new UsageError("give a key, or --cache");
   await using store = await openStore(context);
   const all = await store.list();
   const keys = beginnings.map((beginning) => {
@@ -22,5 +32,7 @@ export async function removeEnvironments(
   for (const key of keys)
     if (!(await store.remove(key, context.signal)))
       throw new CommandError(`a worker of this host uses the environment ${key}`);
+  if (cache && !(await openCache(context).empty()))
+    throw new CommandError("an installation of this host uses the cache");
   return exit.success;
 }

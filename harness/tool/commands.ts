@@ -19,13 +19,20 @@ import {
   jsonOption,
   namespaceOption,
   outOption,
-  profileOption,
   timeoutOption,
 } from "../options/options.ts";
-import type { ToolDescribeOptions } from "./describe.ts";
+import type { ToolDescribeOptions } from "./describe/describe.ts";
 import type { ToolNewOptions } from "./new/new.ts";
 import { allShapes } from "./new/shapes.ts";
 import type { ToolRunOptions } from "./run.ts";
+import {
+  classOption,
+  envOption,
+  targetHelp,
+  targetProfileOption,
+  toolOption,
+  toolsDirOption,
+} from "./target/options.ts";
 import type { ToolTestOptions } from "./cases/test-tools.ts";
 import type { ToolsOptions } from "./tools.ts";
 
@@ -108,33 +115,12 @@ export function addTool(
   addTest(tool, context, finish);
 }
 
-const targetHelp = "file and function, as in words.py:count_words";
-
-function classOption(): Option {
-  return new Option(
-    "--class",
-    "the name is that of a Python class although the file does not define it",
-  );
-}
-
-function toolsDirOption(): Option {
-  return new Option(
-    "--tools-dir <dir>",
-    "directory that the sandbox sees and modules are loaded from (default: the file's)",
-  ).argParser(parseNonEmpty);
-}
-
-function envOption(): Option {
-  return new Option("--env <name>", "variable of this environment that the tool may see; repeat")
-    .argParser((name: string, previous: readonly string[]) => [...previous, parseNonEmpty(name)])
-    .default([], "none");
-}
-
 function addRun(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool
     .command("run")
-    .description("Run a tool of a file once, in the sandbox that a worker would make for it.")
-    .argument("<file:name>", targetHelp, parseNonEmpty)
+    .description("Run a tool once, in the sandbox that a worker would make for it.")
+    .argument("<target>", targetHelp, parseNonEmpty)
+    .addOption(toolOption())
     .addOption(classOption())
     .addOption(toolsDirOption())
     .addOption(argsOption())
@@ -152,7 +138,7 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
     )
     .addOption(configOption())
     .addOption(timeoutOption("time for the tool"))
-    .addOption(profileOption("sandbox profile, built in or of SANDBOX_PROFILES_FILE"))
+    .addOption(targetProfileOption("sandbox profile, built in or of SANDBOX_PROFILES_FILE"))
     .addOption(envOption())
     .addOption(
       new Option(
@@ -189,35 +175,44 @@ Exit codes: 0 result, 1 error of the tool or the sandbox, 2 usage, 124 the tool 
 Examples:
   harness tool run my-tools/python/words.py:count_words --args '{"text": "one two"}'
   harness tool run my-tools/node/words.ts:countWords --artifact input=README.md --out results
-  harness tool run words.py:Counter --profile restrictive --keep
+  harness tool run words.py:Words --tool longest --profile restrictive --keep
+  harness tool run my-tools/executable/sha256 --preload file=README.md
+  harness tool run my-tools --tool count_words --args '{"text": "one two"}'
   harness tool run words.py:count_words --args @args.json --debug`;
 
 function addDescribe(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool
     .command("describe")
-    .description("Show what a tool says of itself: description, parameters, result.")
-    .argument("<file:name>", targetHelp, parseNonEmpty)
+    .description("Show what tools say of themselves: description, parameters, result.")
+    .argument("<target>", targetHelp, parseNonEmpty)
+    .addOption(toolOption())
     .addOption(classOption())
     .addOption(toolsDirOption())
     .addOption(configOption())
-    .addOption(profileOption("sandbox profile; its network is taken away"))
+    .addOption(targetProfileOption("sandbox profile; its network is taken away"))
     .addOption(envOption())
-    .option("--json", "print description and JSON Schemas as JSON")
+    .addOption(
+      new Option("--json", "print description and JSON Schemas as JSON").conflicts("manifest"),
+    )
+    .option("--manifest", "print the entry for a manifest, which names all tools of the code")
     .addHelpText("after", describeHelp)
     .action(async (target: string, options: ToolDescribeOptions) => {
-      const { describeTarget } = await import("./describe.ts");
+      const { describeTarget } = await import("./describe/describe.ts");
       finish(await describeTarget(target, options, context));
     });
 }
 
 const describeHelp = `
-The tool's module is imported in a sandbox, and the tool is not called.
+The tool's module is imported in a sandbox, or its program started with --schema; no tool is called.
 
-Exit codes: 0 described, 1 the module cannot be imported or described, 2 usage.
+Exit codes: 0 described, 1 the tool cannot be described, 2 usage.
 
 Examples:
   harness tool describe my-tools/python/words.py:count_words
-  harness tool describe my-tools/node/words.ts:countWords --json`;
+  harness tool describe my-tools/node/words.ts:countWords --json
+  harness tool describe my-tools/python/words.py:Words --manifest
+  harness tool describe my-tools/executable/sha256
+  harness tool describe my-tools --tool count_words`;
 
 function addNew(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool

@@ -24,10 +24,7 @@ import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
 import type { DebugOptions } from "./debug/debugged-backend.ts";
 import { profilesVariable } from "./profiles.ts";
-import type { Target } from "./target.ts";
-
-/** What the one tool is called. */
-export const toolName = "tool";
+import { type CodeTarget, entryFields, servedName } from "./target/target.ts";
 
 const namespace = "tool-run";
 
@@ -55,7 +52,7 @@ interface Surroundings {
 
 /** The one tool. */
 export interface LocalToolOptions extends Surroundings {
-  readonly target: Target;
+  readonly target: CodeTarget;
   readonly profile: string;
   /** Names of our own environment variables that the tool may see. */
   readonly env: readonly string[];
@@ -86,8 +83,8 @@ export async function openToolFoundation(
   const { target, home, debug } = options;
   const manifestPath = join(home, "manifest.yaml");
   await writeFile(manifestPath, manifestText(options));
-  // The other language has no directory, and so is not opened.
-  const directoryOf = (runtime: Target["runtime"]): string =>
+  // The other languages have no directory, and so are not opened.
+  const directoryOf = (runtime: CodeTarget["runtime"]): string =>
     target.runtime === runtime ? target.toolsDir : join(home, "none");
   const layout = {
     manifestPath,
@@ -134,15 +131,8 @@ function profilesToDebug(name: string): Profiles {
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */
 function manifestText({ target, profile, env }: LocalToolOptions): string {
-  const { runtime, module, callable } = target;
-  const entry = {
-    runtime,
-    module,
-    [callable.kind === "class" ? "class_name" : "function"]: callable.name,
-    [profileField]: profile,
-    env,
-  };
-  return JSON.stringify({ version: 1, tools: { [toolName]: entry } }, undefined, 2);
+  const entry = { ...entryFields(target), [profileField]: profile, env };
+  return JSON.stringify({ version: 1, tools: { [servedName(target)]: entry } }, undefined, 2);
 }
 
 function own({ environment }: Context): Environment {

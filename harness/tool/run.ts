@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import type { JsonObject } from "../../worker/support/json/json.ts";
-import { exitCodeOf, printResult, statusPrinter, tellOfCancel } from "../invoke/answer.ts";
+import { wireDescriptions } from "../../worker/wiring/discovery.ts";
+import { exitCodeOf, printResult, reportCancel, statusPrinter } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
 import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
-import type { ToolCall } from "../messages.ts";
+import type { Answer, ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
-import { findPrograms } from "../prerequisites.ts";
 import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-options.ts";
@@ -22,25 +22,29 @@ import { copyLeftTree } from "./kept-tree.ts";
 import { toHostPaths } from "./host-paths.ts";
 import type { SandboxObserver } from "./debug/observed-backend.ts";
 import { callHere, localCaller as caller } from "./local-call.ts";
-import { openToolFoundation, toolName } from "./local-foundation.ts";
+import type { LocalFoundation } from "./local-foundation.ts";
 import { type LocalInvoker, openLocalInvoker } from "./local-invoker.ts";
-import { type Target, findTarget } from "./target.ts";
+import {
+  type TargetFlags,
+  dirsOf,
+  listed,
+  openTarget,
+  readTarget,
+  servedNames,
+} from "./target/open.ts";
+import { type CodeTarget, type Target, servedName } from "./target/target.ts";
 import { runAtChanges } from "./watch.ts";
 
 /** Names of what a kept work directory lacks that are shown. */
 const maxShownNames = 10;
 
 /** The command line, without the target. */
-export interface ToolRunOptions extends DebugFlags {
-  readonly class?: boolean;
-  readonly toolsDir?: string;
+export interface ToolRunOptions extends DebugFlags, TargetFlags {
   readonly args: JsonObject;
   readonly artifact: readonly Assignment[];
   readonly preload: readonly Assignment[];
   readonly config: JsonObject;
   readonly timeout: number;
-  readonly profile: string;
-  readonly env: readonly string[];
   readonly watch?: boolean;
   readonly keep?: boolean;
   /** Directory for the artifacts that the tool creates. */
@@ -48,38 +52,63 @@ export interface ToolRunOptions extends DebugFlags {
   readonly json?: boolean;
 }
 
+/** What is called. */
+interface Called {
+  readonly target: Target;
+  /** By which it is served here. */
+  readonly name: string;
+  readonly profile: string;
+}
+
 /**
  * Makes the call, shows it as it goes, and tells what became of it. Returns the exit code of
  * `invoke`.
  */
 export async function runTool(
-  target: string,
+  name: string,
   options: ToolRunOptions,
   context: Context,
 ): Promise<number> {
-  const tool = await findTarget({
-    target,
-    isClass: options.class ?? false,
-    ...(options.toolsDir !== undefined && { toolsDir: options.toolsDir }),
-  });
-  const debug = readDebugOptions(tool, options, context);
-  refuseUnset(options.env, context);
-  const programs = await findPrograms(context.environment);
+  const target = await readTarget(name, options, context);
+  const debug = readDebugOptions(target, options, context);
 
   await using stack = new AsyncDisposableStack();
   const home = stack.use(await createPassableDirectory("str-tool-run-"));
-  const observer = createObserver(tool, options, context);
-  const { profile, env } = options;
-  const local = { target: tool, profile, env, programs, home: home.path, debug };
-  const foundation = stack.use(await openToolFoundation(local, context));
+  const foundation = stack.use(
+    await openTarget(target, { ...options, home: home.path, debug }, context),
+  );
+  const called = calledOf(target, options, foundation);
+  const observer = createObserver(target, options, context);
   const localInvoker = stack.use(openLocalInvoker(foundation, { caller, observer, debug }));
   using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
-  const run = (): Promise<number> => runOnce(tool, options, localInvoker, context);
-  return await (options.watch ? runAtChanges(tool.toolsDir, run, context) : run());
+  const run = async (): Promise<number> => {
+    const answer = await runOnce(called, options, localInvoker, context);
+    if (answer.kind === "error" && !isDebugged(options))
+      await tellOfOthers(target, options.config, foundation, context);
+    return exitCodeOf(answer);
+  };
+  const watched = target.kind === "code" ? target.toolsDir : target.directory;
+  return await (options.watch ? runAtChanges(watched, run, context) : run());
 }
 
-function createObserver(tool: Target, options: ToolRunOptions, context: Context): SandboxObserver {
-  const dirs = { pythonDir: tool.toolsDir, nodeDir: tool.toolsDir };
+/** Throws UsageError where several tools could be meant. */
+function calledOf(target: Target, options: ToolRunOptions, opened: LocalFoundation): Called {
+  const names = servedNames(target, opened);
+  const [name] = names;
+  if (name === undefined || names.length > 1)
+    throw new UsageError(`choose a tool of the manifest with --tool; ${listed(names)}`);
+  const { catalog } = opened.foundation;
+  const own = catalog.manifest.tools.get(name)?.profile;
+  const profile = options.profile ?? own ?? opened.config.sandbox.defaultProfile;
+  return { target, name, profile };
+}
+
+function createObserver(
+  target: Target,
+  options: ToolRunOptions,
+  context: Context,
+): SandboxObserver {
+  const dirs = dirsOf(target);
   const output = new OutputView(context.err, (text) => toHostPaths(text, dirs));
   return {
     onOutput: output.take.bind(output),
@@ -91,16 +120,16 @@ function createObserver(tool: Target, options: ToolRunOptions, context: Context)
 }
 
 async function runOnce(
-  tool: Target,
+  called: Called,
   options: ToolRunOptions,
   localInvoker: LocalInvoker,
   context: Context,
-): Promise<number> {
+): Promise<Answer> {
   const inputs = await readInputs(options);
   refuseReferences(inputs);
   const staged = await stageInputs(inputs, options.args, localInvoker.artifacts, context.signal);
-  const toolCall = { ...staged, ...fixedPart(options) };
-  using _telling = tellOfCancel(context);
+  const toolCall = { ...staged, ...fixedPart(called, options) };
+  using _reporting = reportCancel(context);
   const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
   const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);
@@ -112,8 +141,29 @@ async function runOnce(
       context.err.line(`saved ${printable(path)}`);
     }
   }
-  tellOfRun(tool, executionTimeMs, options.profile, unenforced, context);
-  return exitCodeOf(answer);
+  tellOfRun(called, executionTimeMs, unenforced, context);
+  return answer;
+}
+
+/** Names the tools of a class or a program that has several, where none of them was called. */
+async function tellOfOthers(
+  target: Target,
+  toolConfig: JsonObject,
+  { config, host, foundation }: LocalFoundation,
+  { err, signal }: Context,
+): Promise<void> {
+  if (target.kind === "manifest" || target.tool !== undefined) return;
+  const entry = foundation.catalog.resolve(servedName(target));
+  if (entry === undefined || target.callable.kind === "function") return;
+  const descriptions = wireDescriptions(config, host, foundation);
+  // The error of the call has been told; this only adds to it.
+  const described = await descriptions
+    .describeAll(entry, signal, toolConfig)
+    .catch(() => new Map<string, unknown>());
+  signal.throwIfAborted();
+  const names = [...described.keys()];
+  if (names.length === 0 || names.includes(entry.name)) return;
+  err.line(printable(`choose a tool of ${titleOf(target)} with --tool; ${listed(names)}`));
 }
 
 /** A version that a store has already: here the store is new. */
@@ -127,31 +177,30 @@ function refuseReferences({ artifacts }: CallInputs): void {
   }
 }
 
-/** A worker leaves them out without a word; who names one here expects it to be there. */
-function refuseUnset(names: readonly string[], { environment }: Context): void {
-  const missing = names.find((name) => environment[name] === undefined);
-  if (missing !== undefined) throw new UsageError(`--env ${missing}: there is no such variable`);
-}
-
-function fixedPart(options: ToolRunOptions): ToolCall {
+function fixedPart({ name, profile }: Called, options: ToolRunOptions): ToolCall {
   return {
-    tool: toolName,
+    tool: name,
     toolConfig: options.config,
     // Nobody counts the time at a debugger's prompt.
     timeoutSeconds: isDebugged(options) ? maxTimeoutSeconds : options.timeout,
-    profile: options.profile,
+    profile,
   };
 }
 
+/** As people know it. */
+function titleOf({ callable, tool }: CodeTarget): string {
+  return tool ?? callable.name;
+}
+
 function tellOfRun(
-  { callable }: Target,
+  { target, name, profile }: Called,
   executionTimeMs: number,
-  profile: string,
   unenforced: readonly string[],
   { err }: Context,
 ): void {
   const lack = unenforced.length > 0 ? `, without ${unenforced.join(" and ")} on this host` : "";
-  const text = `${callable.name} took ${executionTimeMs} ms under the profile ${profile}${lack}`;
+  const title = target.kind === "code" ? titleOf(target) : name;
+  const text = `${title} took ${executionTimeMs} ms under the profile ${profile}${lack}`;
   err.line(err.paint("dim", printable(text)));
 }
 

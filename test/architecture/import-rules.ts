@@ -82,6 +82,7 @@ export const harnessMayImport: readonly string[] = [
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
   "worker/environments/environments.ts",
+  "worker/environments/build/cache.ts",
   "worker/environments/store.ts",
   "worker/prepare.ts",
   "worker/invocation/invoker.ts",

@@ -18,10 +18,10 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type CatalogOptions,
-  type ManifestLog,
   openCatalog,
   type ToolCatalog,
 } from "../../worker/manifest/catalog.ts";
+import type { ManifestLog } from "../../worker/manifest/served.ts";
 import {
   type ManifestChange,
   ManifestError,

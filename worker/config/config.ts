@@ -72,6 +72,7 @@ export interface SandboxConfig {
   readonly nodeBin: string;
   /** Other interpreters that tools may name, by name. */
   readonly pythons: ReadonlyMap<string, string>;
+  readonly downloadsPythons: boolean;
   readonly nodes: ReadonlyMap<string, string>;
   readonly workDir: string;
   /** Whether there is such a profile is known when the profiles file is read. */
@@ -163,7 +164,7 @@ export function readSandboxConfig(environment: Environment): Config {
  */
 export function readPackagesConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(([name]) =>
-    /^(?:MANIFEST_|TOOLS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
+    /^(?:MANIFEST_|TOOLS_|TOOLSETS_|SANDBOX_|PACKAGE_|WORKER_QUEUES$|LOG_)/.test(name),
   );
   const nobody = { SAM_NAMESPACE: "prepare", DEV_BROKER_HOST: "nobody" };
   return readConfig({ ...Object.fromEntries(own), ...nobody });
@@ -229,6 +230,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       pythons: values.SANDBOX_PYTHONS ?? new Map(),
+      downloadsPythons: values.SANDBOX_PYTHON_DOWNLOADS === "1",
       nodes: values.SANDBOX_NODES ?? new Map(),
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,

@@ -22,6 +22,7 @@ export interface PackageConfig {
   readonly directory: string;
   readonly keepMs: number;
   readonly maxBytes: number;
+  readonly cacheMaxBytes: number;
   readonly timeoutSeconds: number;
   readonly memoryBytes: number;
   readonly diskBytes: number;
@@ -61,6 +62,12 @@ export const packageVariables = {
     "megabytes",
     "20000",
     "Size of all installed packages, above which unused ones are removed earlier.",
+  ),
+  PACKAGE_CACHE_MAX_MB: withDefault(
+    wholeNumber(0, 2 ** 31),
+    "megabytes, 0 for no cache",
+    "5000",
+    "Size of the [downloads that installers keep](packages.md#the-cache), above which they are removed after a build.",
   ),
   PACKAGE_TIMEOUT_SECONDS: withDefault(
     wholeNumber(1, maxTimeoutSeconds),
@@ -112,6 +119,7 @@ export function packageConfig(
     directory: values.PACKAGE_DIR,
     keepMs: values.PACKAGE_KEEP_DAYS * msPerDay,
     maxBytes: values.PACKAGE_MAX_MB * bytesPerMegabyte,
+    cacheMaxBytes: values.PACKAGE_CACHE_MAX_MB * bytesPerMegabyte,
     timeoutSeconds: values.PACKAGE_TIMEOUT_SECONDS,
     memoryBytes: values.PACKAGE_BUILD_MEMORY_MB * bytesPerMegabyte,
     diskBytes: values.PACKAGE_BUILD_DISK_MB * bytesPerMegabyte,

@@ -140,6 +140,12 @@ export const variables = z.object({
     "`name=path` or `version=uv` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`",
     "Other Python interpreters that tools may name as `python` in the manifest.",
   ),
+  SANDBOX_PYTHON_DOWNLOADS: withDefault(
+    z.enum(["0", "1"]),
+    "0 or 1",
+    "0",
+    "With 1, uv downloads interpreters of `SANDBOX_PYTHONS` that it lacks, when a tool needs them.",
+  ),
   SANDBOX_NODE_BIN: optional(
     absolutePath,
     "an absolute path",

@@ -4,16 +4,19 @@
  */
 import { readResult } from "../invocation/steps/result.ts";
 import { notAvailable } from "../invocation/steps/resolve.ts";
+import { maxProvided } from "../manifest/fields/provided.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type StartParts, prepareRequest } from "../pool/cold-starts.ts";
 import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import { mapOf } from "../protocol/discovery/expand-schema.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import { SandboxError } from "../sandbox/sandbox.ts";
-import type { JsonObject } from "../support/json/json.ts";
+import type { PreparedTool } from "../runners/runner.ts";
+import { type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
+import { type JsonObject, isJsonObject } from "../support/json/json.ts";
 import { maxDescriptionBytes, readDescription } from "./answer.ts";
-import { describeExecutable } from "./executable.ts";
+import { describeSchema, listed, maxSchemaBytes, readSchemas, schemaOf } from "./executable.ts";
 import { runUncalled } from "./uncalled.ts";
 
 /** Milliseconds that a tool may take to be imported and described. */
@@ -32,18 +35,65 @@ export interface DescribeRequest {
  * Describes a tool by its present code, in a cold sandbox of its own. Throws InvocationError, whose
  * message is public, and the signal's reason.
  */
-export async function describeTool(
+export function describeTool(
   parts: StartParts,
   request: DescribeRequest,
   signal: AbortSignal,
 ): Promise<ToolDescription> {
+  return withPublicErrors(request, signal, async () => {
+    const { callable } = request.tool;
+    if (callable.kind === "program") {
+      return describeSchema(schemaOf(callable.name, await askProgram(parts, request, signal)));
+    }
+    const answer = await askRunner(parts, request, maxDescriptionBytes, signal);
+    const { tools } = answer;
+    if (!isJsonObject(tools)) return readDescription(answer);
+    const its = `its tools: ${listed(Object.keys(tools))}`;
+    const text = `Class "${callable.name}" provides several tools; name them by "tools" in the manifest; ${its}`;
+    throw new InvocationError("TOOL_NOT_FOUND", text, { isToolsText: true });
+  });
+}
+
+/**
+ * Describes every tool of a program or of a provider class that the entry names alone, and the one
+ * tool of another entry under its name. Throws as {@link describeTool}.
+ */
+export function describeTools(
+  parts: StartParts,
+  request: DescribeRequest,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ToolDescription>> {
+  return withPublicErrors(request, signal, async () => {
+    const { callable, name } = request.tool;
+    if (callable.kind === "program") {
+      return described(await askProgram(parts, request, signal), describeSchema);
+    }
+    const answer = await askRunner(parts, request, maxSchemaBytes, signal);
+    const { tools } = answer;
+    return described(isJsonObject(tools) ? tools : { [name]: answer }, readDescription);
+  });
+}
+
+function described(
+  tools: JsonObject,
+  read: (members: JsonObject) => ToolDescription,
+): ReadonlyMap<string, ToolDescription> {
+  const entries = Object.entries(tools).slice(0, maxProvided);
+  return new Map(entries.map(([name, members]) => [name, read(mapOf(members))]));
+}
+
+async function withPublicErrors<T>(
+  { tool }: DescribeRequest,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+): Promise<T> {
   try {
-    return await describe(parts, request, signal);
+    return await ask();
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof InvocationError) throw error;
     if (error instanceof NotGrantedError) {
-      throw notAvailable(request.tool.name, error.publicReason, { cause: error });
+      throw notAvailable(tool.name, error.publicReason, { cause: error });
     }
     const isSandbox = error instanceof SandboxError;
     const text = isSandbox ? "The sandbox could not be started" : "The tool could not be described";
@@ -52,24 +102,52 @@ export async function describeTool(
   }
 }
 
-async function describe(
+/** A sandbox for a description, and the tool in it. */
+interface Acquired extends AsyncDisposable {
+  readonly tool: PreparedTool;
+  readonly sandbox: Sandbox;
+}
+
+async function acquire(
   parts: StartParts,
-  { tool: entry, profile, toolConfig = {} }: DescribeRequest,
+  { tool: entry, profile }: DescribeRequest,
   signal: AbortSignal,
-): Promise<ToolDescription> {
+): Promise<Acquired> {
+  await using held = new AsyncDisposableStack();
   // The description goes to others, and needs nobody: the module's import gets no network.
   const offline: Profile = { ...profile, network: "none" };
-  await using prepared = await prepareRequest(parts, entry, offline);
-  const { tool } = prepared;
-  const mounts = [...prepared.request.mounts, ...(tool.describing ?? [])];
-  await using sandbox = await parts.backend.acquire({ ...prepared.request, mounts }, signal);
-  if (entry.runtime === "executable") {
-    const { launch } = tool;
-    const limitMs = describeTimeoutMs;
-    return await describeExecutable({ entry, launch, sandbox, toolConfig, limitMs }, signal);
-  }
+  const { tool, request } = held.use(await prepareRequest(parts, entry, offline));
+  const mounts = [...request.mounts, ...(tool.describing ?? [])];
+  const sandbox = held.use(await parts.backend.acquire({ ...request, mounts }, signal));
+  const owned = held.move();
+  return { tool, sandbox, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** What a program says of its tools, by their names. */
+async function askProgram(
+  parts: StartParts,
+  request: DescribeRequest,
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  await using acquired = await acquire(parts, request, signal);
+  const { tool, sandbox } = acquired;
+  const { toolConfig = {} } = request;
+  const program = { launch: tool.launch, sandbox, toolConfig, limitMs: describeTimeoutMs };
+  return await readSchemas(program, signal);
+}
+
+/** What the runner of a language answers. */
+async function askRunner(
+  parts: StartParts,
+  request: DescribeRequest,
+  maxResultBytes: number,
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  await using acquired = await acquire(parts, request, signal);
+  const { tool, sandbox } = acquired;
+  const { tool: entry, toolConfig = {} } = request;
   const start = () => sandbox.start(tool.launch);
-  const bounds = { maxResultBytes: maxDescriptionBytes, limitMs: describeTimeoutMs };
+  const bounds = { maxResultBytes, limitMs: describeTimeoutMs };
   const run = { entry, tool, sandbox, start, task: "describe", toolConfig, ...bounds } as const;
   const { cause, report } = await runUncalled(run, signal);
   if (cause === "time-limit") {
@@ -78,5 +156,5 @@ async function describe(
     throw new InvocationError("SANDBOX_TIMEOUT", text);
   }
   const { value } = await readResult(sandbox.workDir, report, sandbox.limits, signal);
-  return readDescription(value);
+  return value;
 }

@@ -11,7 +11,7 @@ import type { Profile } from "../sandbox/profile.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { Semaphore } from "../support/semaphore.ts";
 import { abortable } from "../support/timeout.ts";
-import { describeTool } from "./describe.ts";
+import { describeTool, describeTools } from "./describe.ts";
 import type { KeptDescriptions } from "./kept.ts";
 import { SharedNext } from "./shared-next.ts";
 
@@ -64,6 +64,17 @@ export class Descriptions {
     const described = await describeTool(starts, request, signal);
     if (facts !== undefined) await this.#options.kept?.keep(facts, described);
     return described;
+  }
+
+  /** Describes all tools of an entry, as {@link describeTools}; nothing of it is kept. */
+  async describeAll(
+    tool: ToolEntry,
+    signal: AbortSignal,
+    toolConfig: JsonObject = {},
+  ): Promise<ReadonlyMap<string, ToolDescription>> {
+    const { starts, profileOf } = this.#options;
+    using _slot = await this.#slots.acquire(signal);
+    return await describeTools(starts, { tool, profile: profileOf(tool), toolConfig }, signal);
   }
 
   async #find(facts: readonly string[] | undefined): Promise<ToolDescription | undefined> {

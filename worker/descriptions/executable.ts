@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { runToExit } from "../invocation/steps/run-to-exit.ts";
 import { withoutDirectories } from "../invocation/steps/result.ts";
-import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ToolDescription } from "../protocol/discovery/tool-description.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import { type Launch, type Sandbox, workDirInside } from "../sandbox/sandbox.ts";
@@ -25,7 +24,6 @@ const maxNameLength = 60;
 
 /** A program in a sandbox that is not started. */
 export interface UndescribedProgram {
-  readonly entry: ToolEntry;
   readonly launch: Launch;
   readonly sandbox: Sandbox;
   /** Descriptions may depend on it; may hold secrets. */
@@ -34,13 +32,13 @@ export interface UndescribedProgram {
 }
 
 /**
- * Describes one tool of a program, in the program's words. Throws InvocationError with a public
- * message, SandboxError, and the signal's reason.
+ * What a program says of its tools, by their names. Throws InvocationError with a public message,
+ * SandboxError, and the signal's reason.
  */
-export async function describeExecutable(
-  { entry, launch, sandbox, toolConfig, limitMs }: UndescribedProgram,
+export async function readSchemas(
+  { launch, sandbox, toolConfig, limitMs }: UndescribedProgram,
   signal: AbortSignal,
-): Promise<ToolDescription> {
+): Promise<JsonObject> {
   const hasConfig = Object.keys(toolConfig).length > 0;
   if (hasConfig) await sandbox.workDir.writeArguments(JSON.stringify(toolConfig));
   const configFile = sandbox.locate(join(workDirInside, workDirNames.args));
@@ -69,7 +67,10 @@ export async function describeExecutable(
       cause,
     );
   }
-  return toDescription(entry, await decode(printed, signal));
+  const document = await decode(printed, signal);
+  const tools = isJsonObject(document) ? document["tools"] : undefined;
+  if (!isJsonObject(tools)) throw undescribed('it prints no object with "tools"');
+  return tools;
 }
 
 /** Undefined for a longer text, which `stop` ends. */
@@ -97,17 +98,20 @@ async function decode(printed: Buffer, signal: AbortSignal): Promise<unknown> {
   }
 }
 
-/** A program of one tool may know it by another name than the manifest. */
-function toDescription({ callable: { name } }: ToolEntry, document: unknown): ToolDescription {
-  const tools = isJsonObject(document) ? document["tools"] : undefined;
-  if (!isJsonObject(tools)) throw undescribed('it prints no object with "tools"');
+/**
+ * The tool of a program; one of a single tool may know it by another name. Throws InvocationError.
+ */
+export function schemaOf(name: string, tools: JsonObject): JsonObject {
   const names = Object.keys(tools);
   const known = names.length === 1 ? names[0] : name;
   const schema = known !== undefined && Object.hasOwn(tools, known) ? tools[known] : undefined;
-  if (!isJsonObject(schema)) {
-    const text = `The tool's program has no tool "${name}"; its tools: ${listed(names)}`;
-    throw new InvocationError("TOOL_NOT_FOUND", text, { isToolsText: true });
-  }
+  if (isJsonObject(schema)) return schema;
+  const text = `The tool's program has no tool "${name}"; its tools: ${listed(names)}`;
+  throw new InvocationError("TOOL_NOT_FOUND", text, { isToolsText: true });
+}
+
+/** A tool of a program as descriptions have it. Throws InvocationError beyond a bound. */
+export function describeSchema(schema: JsonObject): ToolDescription {
   const { description, parameters, artifact_params: artifacts, config_schema: fields } = schema;
   const config = toConfigSchema(fields);
   return readDescription({
@@ -118,8 +122,8 @@ function toDescription({ callable: { name } }: ToolEntry, document: unknown): To
   });
 }
 
-/** The first names, which the program has made up and may be long. */
-function listed(names: readonly string[]): string {
+/** The first names, which a tool's code has made up and may be long. */
+export function listed(names: readonly string[]): string {
   const shown = names.slice(0, maxListedNames).map((name) => {
     const isCut = name.length > maxNameLength;
     return isCut ? `${name.slice(0, maxNameLength).toWellFormed()}…` : name;

@@ -22,7 +22,7 @@ const maxDeriving = 2;
 const maxWaitingRequests = 16;
 /** Milliseconds for one derivation, with its wait. */
 export const deriveTimeoutMs = 30_000;
-/** Milliseconds for which a call waits for the description that its conversion needs. */
+/** Milliseconds for which a call waits for the first description of its tool. */
 export const callPatienceMs = 10_000;
 /** Milliseconds until a failed derivation is tried again, at first and at most. */
 const retryMs = { first: 60_000, most: 3_600_000 };
@@ -113,14 +113,13 @@ export class DescribedTools implements Disposable {
   }
 
   /**
-   * The description for a call: what was known before while code is asked again, and the
-   * manifest's parts alone while it is asked first. Then only a call whose arguments are to be
-   * converted waits, up to {@link callPatienceMs}: a start of many tools takes long. Rejects with
-   * the signal's reason.
+   * The description for a call: what was known before while code is asked again. While it is asked
+   * first, the call waits up to {@link callPatienceMs}, since a start of many tools takes long, and
+   * then has the manifest's parts alone. Rejects with the signal's reason.
    */
   async forCall(tool: ToolEntry, signal: AbortSignal): Promise<CallDescription> {
     const known = this.#of(tool);
-    if (known.current === undefined && tool.argumentRules.coerce) {
+    if (known.current === undefined) {
       await withTimeout(callPatienceMs, this.#parts.clock, signal, (over) =>
         abortable(known.settled, over).catch(() => undefined),
       );

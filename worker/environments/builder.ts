@@ -58,7 +58,9 @@ export async function buildEnvironment(
         tookMs,
       });
     };
-    await (runtime === "python" ? installPython : installNode)(parts, plan, take, signal);
+    const deadline = AbortSignal.timeout(parts.host.timeoutSeconds * 1000);
+    const timed = { ...parts, host: { ...parts.host, deadline } };
+    await (runtime === "python" ? installPython : installNode)(timed, plan, take, signal);
     return await store.publish(key, building);
   } catch (error) {
     await store.discard(building);

@@ -73,3 +73,6 @@ export class EnvironmentError extends Error {
     return this.cause instanceof Error ? `${this.message}: ${this.cause.message}` : this.message;
   }
 }
+
+/** An installer that ended without success, or at a limit but that of time. */
+export class InstallerError extends EnvironmentError {}

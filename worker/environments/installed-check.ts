@@ -11,7 +11,7 @@ import satisfiesRange from "semver/functions/satisfies.js";
 import { z } from "zod";
 import type { PackageSet, ToolEntry } from "../manifest/manifest.ts";
 import { parseNodeRequirement } from "../manifest/requirements/node.ts";
-import type { Interpreter } from "./environments.ts";
+import { EnvironmentError, type Interpreter } from "./environments.ts";
 import { pythonRequirements } from "./plans.ts";
 
 const run = promisify(execFile);
@@ -40,7 +40,10 @@ export interface CheckOptions {
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
 }
 
-/** Why a tool lacks packages, or undefined. Throws EnvironmentError for a file that is refused. */
+/**
+ * Why a tool lacks packages, or undefined. Throws EnvironmentError for a file that is refused, and
+ * for versions that cannot be read; rejects with the signal's reason.
+ */
 export async function missingPackage(
   tool: ToolEntry,
   packages: PackageSet,
@@ -55,12 +58,7 @@ export async function missingPackage(
   const requirements = await pythonRequirements(packages, options.toolsDir);
   const { program } = await options.interpreterOf(tool);
   const names = requirements.map(({ name }) => name);
-  const { stdout } = await run(program, ["-I", "-c", aboutPackages, ...names], {
-    env: {},
-    timeout: questionTimeoutMs,
-    signal,
-  });
-  const found = versionsOf.parse(JSON.parse(stdout));
+  const found = await pythonVersions(program, names, signal);
   for (const [index, { name, versions }] of requirements.entries()) {
     const version = found[index] ?? null;
     if (version === null) return `package "${name}" is not installed`;
@@ -70,6 +68,22 @@ export async function missingPackage(
     return otherVersion(name, version, versions);
   }
   return undefined;
+}
+
+/** The version of each package; empty where it has none, null where it is not installed. */
+async function pythonVersions(
+  program: string,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly (string | null)[]> {
+  const options = { env: {}, timeout: questionTimeoutMs, signal };
+  try {
+    const { stdout } = await run(program, ["-I", "-c", aboutPackages, ...names], options);
+    return versionsOf.parse(JSON.parse(stdout));
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unknowable(names, error);
+  }
 }
 
 /** Looks for `node_modules` as Node does, from the tool's module up to the directory of tools. */
@@ -96,9 +110,23 @@ async function nodePackageVersion(
   for (let level = folder; ; level = dirname(level)) {
     const path = join(toolsDir, level, "node_modules", name, "package.json");
     const text = await readFile(path, "utf8").catch(() => undefined);
-    if (text !== undefined) return packageFile.safeParse(JSON.parse(text)).data?.version;
+    if (text !== undefined) return versionIn(text, name);
     if (level === ".") return undefined;
   }
+}
+
+function versionIn(text: string, name: string): string {
+  try {
+    return packageFile.parse(JSON.parse(text)).version;
+  } catch (error) {
+    throw unknowable([name], error);
+  }
+}
+
+/** The cause may name paths of the host. */
+function unknowable(names: readonly string[], cause: unknown): EnvironmentError {
+  const packages = names.map((name) => `"${name}"`).join(", ");
+  return new EnvironmentError(`the versions of ${packages} cannot be read`, { cause });
 }
 
 function otherVersion(name: string, version: string, wanted: string): string {

@@ -1,16 +1,18 @@
 /**
  * Reads a package-lock.json, and reduces it to what npm may fetch of the operator's registries.
  */
-import { isNodePackageName, isNodeRange } from "../manifest/requirements/node.ts";
+import {
+  NodeLockError,
+  readLockedPackage,
+  readLockedRoot,
+} from "../manifest/requirements/node-locked.ts";
 import { isRecord } from "../support/json/yaml-document.ts";
 
 /** Most packages of a lockfile. */
 const maxPackages = 10_000;
 
-/** A lockfile that is refused; the message is public. */
-export class NodeLockError extends Error {
-  override readonly name = "NodeLockError";
-}
+/** The digest of no archive: what has it is in the archive of another package, or fails. */
+const neverFetched = `sha512-${Buffer.alloc(64).toString("base64")}`;
 
 /** The files for `npm ci`, and the names of all packages. */
 export interface NodeLock {
@@ -21,7 +23,8 @@ export interface NodeLock {
 /**
  * Reads a lockfile of version 2 or 3. Each `resolved` goes, so that npm asks the operator's
  * registries; `integrity` says what they have to give. Links, paths, git, other URLs, and entries
- * without `integrity` are refused. Throws NodeLockError.
+ * without `integrity` are refused, but for packages in the archive of another one. Throws
+ * NodeLockError.
  */
 export function readNodeLock(text: string): NodeLock {
   const lock = parse(text);
@@ -31,15 +34,14 @@ export function readNodeLock(text: string): NodeLock {
   const entries = Object.entries(packages);
   if (entries.length > maxPackages)
     throw new NodeLockError(`has more than ${maxPackages} packages`);
-  const root = rootOf(packages[""]);
+  const root = readLockedRoot(packages[""]);
   const names = new Set<string>();
   const kept: Record<string, object> = { "": root };
   for (const [path, entry] of entries) {
     if (path === "") continue;
-    const name = nameOf(path, entry);
+    const { name, members } = readLockedPackage(path, entry);
     names.add(name);
-    const { resolved: _dropped, ...rest } = entry as Record<string, unknown>;
-    kept[path] = rest;
+    kept[path] = { ...members, ...sourceOf(path, packages) };
   }
   const manifest = JSON.stringify({ ...root, private: true });
   const content = { name: "environment", lockfileVersion: 3, requires: true, packages: kept };
@@ -62,43 +64,28 @@ function parse(text: string): Record<string, unknown> {
   throw new NodeLockError("is not JSON with a map");
 }
 
-/** The dependencies of the project that the lock is of, without those for its development. */
-function rootOf(root: unknown): object {
-  if (!isRecord(root)) throw new NodeLockError('has no entry "" in packages');
-  const kept: Record<string, unknown> = { name: "environment", version: "0.0.0" };
-  for (const key of ["dependencies", "optionalDependencies"]) {
-    const wanted = root[key];
-    if (wanted === undefined) continue;
-    if (!isRecord(wanted)) throw new NodeLockError(`${key} is not a map`);
-    for (const [name, range] of Object.entries(wanted))
-      if (!isNodePackageName(name) || typeof range !== "string" || !isNodeRange(range))
-        throw new NodeLockError(`${key} of "${name}" is not a semver range`);
-    kept[key] = wanted;
+/** What the archive of an entry has to be, or that it is in that of a package above. */
+function sourceOf(path: string, packages: Record<string, unknown>): object {
+  const entry = packages[path];
+  const inBundle = isRecord(entry) && entry["inBundle"] === true;
+  const integrity = integrityOf(entry);
+  if (integrity !== undefined) return { integrity, ...(inBundle && { inBundle }) };
+  if (inBundle && isBelowBundler(path, packages)) return { inBundle, integrity: neverFetched };
+  throw new NodeLockError(`"${path}" has no integrity`);
+}
+
+/** Whether a package above has others in its archive, by the words of the lock. */
+function isBelowBundler(path: string, packages: Record<string, unknown>): boolean {
+  for (let end = path.lastIndexOf("/node_modules/"); end > 0;) {
+    const above = packages[path.slice(0, end)];
+    if (isRecord(above) && Array.isArray(above["bundleDependencies"]))
+      return integrityOf(above) !== undefined;
+    end = path.lastIndexOf("/node_modules/", end - 1);
   }
-  return kept;
+  return false;
 }
 
-/** The package of an entry: `name`, or the end of its path below node_modules. */
-function nameOf(path: string, entry: unknown): string {
-  const [, last = ""] = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? [];
-  if (!isRecord(entry) || !/^node_modules\//.test(path) || /(?:^|\/)\.{0,2}(?:\/|$)/.test(path))
-    throw new NodeLockError(`"${path}" is not below node_modules`);
-  if (entry["link"] === true) throw new NodeLockError(`"${path}" is a link`);
-  if (entry["hasShrinkwrap"] === true)
-    throw new NodeLockError(`"${path}" has packages of its own npm-shrinkwrap.json`);
-  const { name = last, resolved, version, integrity, inBundle } = entry;
-  if (typeof name !== "string" || !isNodePackageName(name) || !isNodePackageName(last))
-    throw new NodeLockError(`"${path}" has no name of a package`);
-  if (typeof version !== "string" || !isNodeRange(version) || !/^\d/.test(version))
-    throw new NodeLockError(`"${path}" has no version of a registry`);
-  if (resolved !== undefined && !isUrl(resolved))
-    throw new NodeLockError(`"${path}" is not from a registry`);
-  // What is bundled is in the archive of another package.
-  if (inBundle !== true && (typeof integrity !== "string" || integrity === ""))
-    throw new NodeLockError(`"${path}" has no integrity`);
-  return name;
-}
-
-function isUrl(resolved: unknown): boolean {
-  return typeof resolved === "string" && /^https?:\/\/\S+$/.test(resolved);
+function integrityOf(entry: unknown): string | undefined {
+  const integrity = isRecord(entry) ? entry["integrity"] : undefined;
+  return typeof integrity === "string" && integrity !== "" ? integrity : undefined;
 }

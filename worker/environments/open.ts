@@ -7,6 +7,7 @@ import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { EventLog } from "../telemetry/log-event.ts";
 import { AllowedPackages } from "./allow.ts";
+import { PackageCache } from "./build/cache.ts";
 import { buildProfile, type BuildLimits } from "./build/profile.ts";
 import type { Interpreter, PackagePolicy } from "./environments.ts";
 import { type RegistryOptions, RegistrySettings } from "./registry/settings.ts";
@@ -21,6 +22,8 @@ export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "env
   readonly directory: string;
   readonly keepMs: number;
   readonly maxBytes: number;
+  /** Size of the installers' caches above which they are emptied; 0 for none. */
+  readonly cacheMaxBytes: number;
   readonly uvBin: string | undefined;
 }
 
@@ -28,6 +31,7 @@ export interface PackageSettings extends BuildLimits, Omit<RegistryOptions, "env
 export interface OpenOptions {
   readonly settings: PackageSettings;
   readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  readonly leaseToolset?: ToolEnvironmentsOptions["leaseToolset"];
   /** The worker's environment; installers see the variables of `registry/variables.ts`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly backend: Pick<SandboxBackend, "acquire" | "share">;
@@ -45,7 +49,7 @@ export interface OpenOptions {
 /** The environments of a worker; the caller owns them. Opens nothing until a tool needs one. */
 export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
   const { settings, environment, backend, clock, uid, newId } = options;
-  const { timeoutSeconds, directory } = settings;
+  const { timeoutSeconds, directory, cacheMaxBytes: maxBytes } = settings;
   const allowed = new AllowedPackages(settings.allowed);
   return new ToolEnvironments({
     ...options,
@@ -54,6 +58,7 @@ export function openToolEnvironments(options: OpenOptions): ToolEnvironments {
     random: Math.random,
     openStore: () => EnvironmentStore.open({ directory, uid, newId }),
     builder: {
+      cache: maxBytes === 0 ? undefined : new PackageCache({ ...options, directory, maxBytes }),
       requireAllowed: (names) => allowed.require("python", names),
       host: { backend, clock, timeoutSeconds, profile: buildProfile(settings) },
       registry: new RegistrySettings({ ...settings, environment }),

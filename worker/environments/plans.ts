@@ -7,6 +7,7 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import type { PackageSet, Runtime, ToolEntry } from "../manifest/manifest.ts";
 import { parseNodeRequirement } from "../manifest/requirements/node.ts";
+import { NodeLockError } from "../manifest/requirements/node-locked.ts";
 import { parseRequirement } from "../manifest/requirements/python.ts";
 import {
   type HashedRequirement,
@@ -16,14 +17,15 @@ import {
 } from "../manifest/requirements/python-file.ts";
 import { EnvironmentError, type EnvironmentPlan, type Interpreter } from "./environments.ts";
 import { environmentKey } from "./key.ts";
-import { NodeLockError, readNodeLock } from "./node-lock.ts";
+import { readNodeLock } from "./node-lock.ts";
 
 /** Largest requirements file or lockfile, in bytes. */
 const maxFileBytes = 8 * 1024 * 1024;
 
 /** What plans are made with. */
 export interface PlanOptions {
-  readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  /** What paths of the tool's files are relative to. */
+  readonly directory: string;
   /** Hash of the registry settings that decide what is installed. */
   fingerprint(runtime: Runtime): Promise<string>;
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
@@ -36,11 +38,8 @@ export async function planOf(
   options: PlanOptions,
 ): Promise<EnvironmentPlan> {
   const interpreter = await options.interpreterOf(tool);
-  const directory = options.toolsDirs[tool.runtime];
-  const content = await (tool.runtime === "python" ? pythonContent : nodeContent)(
-    packages,
-    directory,
-  );
+  const contentOf = tool.runtime === "python" ? pythonContent : nodeContent;
+  const content = await contentOf(packages, options.directory);
   const parts = {
     runtime: tool.runtime,
     interpreter,

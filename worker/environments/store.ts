@@ -12,7 +12,12 @@ import { chmod, mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node
 import { join } from "node:path";
 import { prepareWorkBase } from "../sandbox/work/work-base.ts";
 import { TreeRemover } from "../sandbox/work/tree-remover.ts";
-import { type LivenessSocket, isInUse, openLivenessSocket } from "../support/files/liveness.ts";
+import {
+  type LivenessSocket,
+  isInUse,
+  isStarting,
+  openLivenessSocket,
+} from "../support/files/liveness.ts";
 import type { NewId } from "../support/ids.ts";
 import { EnvironmentError, type Installation } from "./environments.ts";
 import { type EnvironmentFacts, factsFile, readFacts } from "./facts.ts";
@@ -25,6 +30,8 @@ const passable = 0o711;
 const othersChange = 0o022;
 /** Digits of a key that name its lock: so many keys share one, and lock files stay few. */
 const lockDigits = 3;
+/** Begins the name of a worker's directory that has no liveness socket yet. */
+const startingPrefix = ".";
 
 /** Options of an environment store. */
 export interface StoreOptions {
@@ -57,7 +64,9 @@ export class EnvironmentStore implements AsyncDisposable {
   /** Makes the directory where it is missing. Throws EnvironmentError. */
   static async open(options: StoreOptions): Promise<EnvironmentStore> {
     const { directory, uid, newId } = options;
-    const own = join(directory, "workers", newId());
+    const id = newId();
+    const own = join(directory, "workers", id);
+    const starting = join(directory, "workers", `${startingPrefix}${id}`);
     try {
       await prepareWorkBase(directory, uid);
       await requireOwn(directory);
@@ -66,8 +75,11 @@ export class EnvironmentStore implements AsyncDisposable {
         await requireOwn(join(directory, name));
       }
       await chmod(join(directory, "building"), passable);
-      await mkdir(own, { mode: 0o700 });
-      return new EnvironmentStore(options, own, await openLivenessSocket(own));
+      // It gets its name when it listens: until then others would take it for that of a dead one.
+      await mkdir(starting, { mode: 0o700 });
+      const liveness = await openLivenessSocket(starting);
+      await rename(starting, own);
+      return new EnvironmentStore(options, own, liveness);
     } catch (error) {
       throw new EnvironmentError("PACKAGE_DIR cannot be used", { cause: error });
     }
@@ -129,7 +141,8 @@ export class EnvironmentStore implements AsyncDisposable {
     const keys = new Set<string>();
     for (const name of await readdir(workers)) {
       const path = join(workers, name);
-      if (path === this.#own || (await isInUse(path)))
+      const isUsed = name.startsWith(startingPrefix) ? isStarting : isInUse;
+      if (path === this.#own || (await isUsed(path)))
         for (const key of await keysIn(path)) keys.add(key);
       else await this.#remover.remove(path);
     }

@@ -2,6 +2,7 @@
  * The environments of a worker's tools: what each tool needs, and whether it may be served.
  */
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
+import type { ToolsetLease, ToolsetRevision } from "../manifest/toolsets/snapshots.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import type { Clock } from "../support/clock.ts";
 import { abortable } from "../support/timeout.ts";
@@ -32,6 +33,8 @@ export interface ToolEnvironmentsOptions extends InstallationsOptions {
   readonly policy: PackagePolicy;
   readonly allowed: AllowedPackages;
   readonly toolsDirs: Readonly<Record<Runtime, string>>;
+  /** The files of a toolset's state; undefined where it is gone. The caller owns the lease. */
+  readonly leaseToolset?: ((of: ToolsetRevision) => ToolsetLease | undefined) | undefined;
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
   readonly installs: InstallMode;
   readonly clock: Clock;
@@ -41,7 +44,7 @@ export interface ToolEnvironmentsOptions extends InstallationsOptions {
 }
 
 /** What of an entry decides its environment. */
-export type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages">;
+export type PackagedTool = Pick<ToolEntry, "runtime" | "interpreter" | "packages" | "toolset">;
 
 /** A tool's packages. */
 interface ToolPackages {
@@ -140,7 +143,7 @@ export class ToolEnvironments implements AsyncDisposable {
 
   async #refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
     const { packages } = tool;
-    const { policy, toolsDirs } = this.#options;
+    const { policy } = this.#options;
     if (packages === undefined) {
       this.#tools.delete(tool.name);
       return undefined;
@@ -151,7 +154,8 @@ export class ToolEnvironments implements AsyncDisposable {
           publicReason: "the worker installs no packages",
         });
       case "check": {
-        const options = { ...this.#options, toolsDir: toolsDirs[tool.runtime] };
+        using files = this.#filesOf(tool);
+        const options = { ...this.#options, toolsDir: files.directory };
         return publicRefusal(await missingPackage(tool, packages, options, signal));
       }
       case "install":
@@ -172,11 +176,23 @@ export class ToolEnvironments implements AsyncDisposable {
     tool: ToolEntry,
     packages: NonNullable<ToolEntry["packages"]>,
   ): Promise<EnvironmentPlan> {
-    const { allowed, toolsDirs, interpreterOf, builder } = this.#options;
+    const { allowed, interpreterOf, builder } = this.#options;
     const fingerprint = (runtime: Runtime) => builder.registry.fingerprint(runtime);
-    const plan = await planOf(tool, packages, { toolsDirs, interpreterOf, fingerprint });
+    using files = this.#filesOf(tool);
+    const { directory } = files;
+    const plan = await planOf(tool, packages, { directory, interpreterOf, fingerprint });
     allowed.require(tool.runtime, plan.names);
     return plan;
+  }
+
+  /** Where the requirements file or lockfile of a tool lies. Throws EnvironmentError. */
+  #filesOf({ runtime, toolset }: ToolEntry): Pick<ToolsetLease, "directory"> & Disposable {
+    const { toolsDirs, leaseToolset } = this.#options;
+    if (toolset === undefined)
+      return { directory: toolsDirs[runtime], [Symbol.dispose]: () => undefined };
+    const lease = leaseToolset?.(toolset);
+    if (lease !== undefined) return lease;
+    throw new EnvironmentError(`the toolset "${toolset.name}" has changed meanwhile`);
   }
 
   #want(tool: ToolEntry, plan: EnvironmentPlan): WantedEnvironment {
@@ -193,7 +209,7 @@ export class ToolEnvironments implements AsyncDisposable {
     const { installs } = this.#options;
     const wanted = this.#want(tool, plan);
     this.#keepWanted();
-    if (installs === "background" && hasFile(tool))
+    if (installs === "background" && hasChangingFile(tool))
       this.#following ??= this.#followFiles().catch(() => undefined);
     await abortable(installs === "wait" ? wanted.attempted : wanted.looked, signal);
     switch (wanted.state.kind) {
@@ -229,7 +245,9 @@ export class ToolEnvironments implements AsyncDisposable {
     const reported = new Map<string, string>();
     for (;;) {
       await clock.sleep(this.#options.filesPollMs ?? filesPollMs, signal);
-      for (const { tool } of [...this.#tools.values()].filter(({ tool }) => hasFile(tool))) {
+      for (const { tool } of [...this.#tools.values()].filter(({ tool }) =>
+        hasChangingFile(tool),
+      )) {
         const reason = await this.#followFile(tool, signal);
         if (reason !== undefined && reason !== reported.get(tool.name))
           logEvent(log, "packages.files_unusable", { tool: tool.name, reason });
@@ -255,12 +273,17 @@ export class ToolEnvironments implements AsyncDisposable {
   }
 }
 
-/** Whether what a tool needs can change without its entry. */
-function hasFile({ packages }: ToolEntry): boolean {
+/** Whether what a tool needs can change without its entry, which a toolset's files cannot. */
+function hasChangingFile(tool: ToolEntry): boolean {
+  return hasFile(tool) && tool.toolset === undefined;
+}
+
+function hasFile({ packages }: PackagedTool): boolean {
   return packages?.lockfile !== undefined || packages?.requirementsFile !== undefined;
 }
 
 /** Equal for entries that want the same of the same interpreter. */
-function identityOf({ runtime, interpreter, packages }: PackagedTool): string {
-  return JSON.stringify([runtime, interpreter, packages]);
+function identityOf(tool: PackagedTool): string {
+  const { runtime, interpreter, packages, toolset } = tool;
+  return JSON.stringify([runtime, interpreter, packages, hasFile(tool) ? toolset : undefined]);
 }

@@ -4,9 +4,7 @@
 import type { Clock } from "../support/clock.ts";
 import { formatProblem, problemOfFile } from "../support/file-problems.ts";
 import { settlesWithin } from "../support/timeout.ts";
-import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { type AdmitTool, withoutRefused } from "./availability.ts";
-import { diffManifests } from "./diff.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import {
   type Manifest,
   type ManifestChange,
@@ -15,6 +13,7 @@ import {
   type UnavailableTool,
 } from "./manifest.ts";
 import { parseManifest } from "./parse.ts";
+import { ServedManifest, type ServingOptions, logWarnings } from "./served.ts";
 import { type MergedManifest, withToolsets } from "./toolsets/merge.ts";
 import type { Toolsets } from "./toolsets/toolsets.ts";
 import { type FileState, readFileState, watchFile } from "./watch.ts";
@@ -22,11 +21,8 @@ import { type FileState, readFileState, watchFile } from "./watch.ts";
 /** Milliseconds between two checks of refused tools: a new package leaves the file unchanged. */
 export const recheckMs = 60_000;
 
-/** The catalog's log; a pino logger fits. */
-export type ManifestLog = EventLog<"info" | "warn" | "error">;
-
 /** Options of {@link openCatalog}. */
-export interface CatalogOptions {
+export interface CatalogOptions extends ServingOptions {
   readonly path: string;
   /** Names of all sandbox profiles. */
   readonly profileNames: readonly string[];
@@ -36,16 +32,8 @@ export interface CatalogOptions {
   readonly runsExecutables?: boolean;
   /** Toolsets beside the file; their owner disposes them after the catalog. */
   readonly toolsets?: Pick<Toolsets, "parts" | "problems" | "follow" | "retain">;
-  /** Checks the tools of this worker; all are available by default. */
-  readonly admit?: AdmitTool;
   /** Resolves when a refused tool may have become available before the next check. */
   readonly admitChanged?: () => Promise<void>;
-  /**
-   * Told after each change of what is served, and before `admit` is asked again: what is served,
-   * and the newest entries of all tools.
-   */
-  readonly onServed?: (served: Manifest, newest: Manifest) => void;
-  readonly log: ManifestLog;
   readonly clock: Clock;
   /** Cancels the opening. */
   readonly signal: AbortSignal;
@@ -98,95 +86,69 @@ export async function openCatalog(options: CatalogOptions): Promise<ToolCatalog>
   const state = await readFileState(options.path);
   const file = parseState(state, options);
   const merged = withToolsets(file, options.toolsets?.parts ?? []);
-  const admit = options.admit ?? (() => undefined);
+  // Asked for before the check, so that no change during it is lost.
   const change = (options.admitChanged ?? noChange)();
-  const manifest = await withoutRefused(merged.manifest, noTools, admit, options.signal);
-  logWarnings(options.log, merged.warnings);
-  logServed(options.log, noTools, manifest);
-  return new FileCatalog(options, state, { file, merged, manifest }, change);
+  const served = await ServedManifest.open(merged, options, options.signal);
+  return new FileCatalog(options, { state, file, served, change });
 }
 
 const noChange = (): Promise<void> => Promise.withResolvers<void>().promise;
 
-const noTools: Manifest = { revision: "", tools: new Map(), unavailable: new Map() };
-
-/** A manifest as it was loaded first. */
+/** What a catalog begins with. */
 interface Opened {
+  readonly state: FileState;
   readonly file: MergedManifest;
-  readonly merged: MergedManifest;
-  readonly manifest: Manifest;
+  readonly served: ServedManifest;
+  /** The first change of what may be available. */
+  readonly change: Promise<void>;
 }
 
 class FileCatalog implements ToolCatalog {
   readonly #options: CatalogOptions;
-  readonly #opened: Manifest;
+  readonly #served: ServedManifest;
   readonly #closing = new AbortController();
   /** Resolves when the catalog is closed, rejects when it cannot follow the file. */
   readonly #following: Promise<void>;
   /** The last usable file. */
   #file: MergedManifest;
-  /** With the toolsets. */
-  #merged: MergedManifest;
-  /** The served part of it. */
-  #manifest: Manifest;
   /** Whether the present file is usable. */
   #isUsable = true;
-  #swapped = Promise.withResolvers<void>();
   /** End of the running work: reloads and checks of refused tools run in sequence. */
   #busy: Promise<void> = Promise.resolve();
 
-  constructor(
-    options: CatalogOptions,
-    known: FileState,
-    { file, merged, manifest }: Opened,
-    firstChange: Promise<void>,
-  ) {
+  constructor(options: CatalogOptions, { state, file, served, change }: Opened) {
     this.#options = options;
     this.#file = file;
-    this.#merged = merged;
-    this.#opened = manifest;
-    this.#manifest = manifest;
-    this.#following = this.#follow(known, firstChange);
+    this.#served = served;
+    this.#following = this.#follow(state, change);
     // The log and `changes` report a failure.
     this.#following.catch(() => {});
   }
 
   get manifest(): Manifest {
-    return this.#manifest;
+    return this.#served.manifest;
   }
 
   get warnings(): readonly string[] {
-    return [...this.#merged.warnings, ...(this.#options.toolsets?.problems ?? [])];
+    return [...this.#served.newest.warnings, ...(this.#options.toolsets?.problems ?? [])];
   }
 
   get changes(): AsyncIterable<ManifestChange> {
-    return { [Symbol.asyncIterator]: () => this.#iterateChanges() };
+    const { signal } = this.#closing;
+    return { [Symbol.asyncIterator]: () => this.#served.changes(this.#following, signal) };
   }
 
   resolve(toolName: string): ToolEntry | undefined {
-    return this.#manifest.tools.get(toolName);
+    return this.manifest.tools.get(toolName);
   }
 
   unavailable(toolName: string): UnavailableTool | undefined {
-    return this.#manifest.unavailable.get(toolName);
+    return this.manifest.unavailable.get(toolName);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled([this.#following]);
-  }
-
-  async *#iterateChanges(): AsyncGenerator<ManifestChange, void, undefined> {
-    let seen = this.#opened;
-    while (!this.#closing.signal.aborted) {
-      const change = diffManifests(seen, this.#manifest);
-      if (change === undefined) {
-        await Promise.race([this.#swapped.promise, this.#following]);
-      } else {
-        seen = change.manifest;
-        yield change;
-      }
-    }
   }
 
   async #follow(known: FileState, firstChange: Promise<void>): Promise<void> {
@@ -222,18 +184,12 @@ class FileCatalog implements ToolCatalog {
     for (let next = firstChange; ;) {
       await settlesWithin(next, intervals?.recheckMs ?? recheckMs, clock, signal);
       signal.throwIfAborted();
-      // Asked for before the check, so that no change during it is lost.
+      // Before the check, as at the opening.
       next = admitChanged();
       await this.#alone(async () => {
-        if (this.#refusesTools()) await this.#serve(this.#merged);
+        if (this.#served.refusesTools) await this.#served.replace(this.#served.newest, signal);
       });
     }
-  }
-
-  /** Whether a tool of the file is not served, or not by its newest entry. */
-  #refusesTools(): boolean {
-    const { tools } = this.#manifest;
-    return this.#merged.manifest.tools.values().some((tool) => tools.get(tool.name) !== tool);
   }
 
   async #load(state: FileState): Promise<void> {
@@ -248,7 +204,7 @@ class FileCatalog implements ToolCatalog {
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       this.#isUsable = false;
-      const { revision } = this.#manifest;
+      const { revision } = this.manifest;
       logEvent(log, "manifest.unusable", { err: error, revision });
     }
   }
@@ -258,20 +214,7 @@ class FileCatalog implements ToolCatalog {
     const { log, toolsets } = this.#options;
     const merged = withToolsets(this.#file, toolsets?.parts ?? []);
     logWarnings(log, merged.warnings);
-    await this.#serve(merged);
-  }
-
-  async #serve(merged: MergedManifest): Promise<void> {
-    const { log, toolsets, admit = () => undefined } = this.#options;
-    const before = this.#manifest;
-    const manifest = await withoutRefused(merged.manifest, before, admit, this.#closing.signal);
-    this.#merged = merged;
-    this.#manifest = manifest;
-    logServed(log, before, manifest);
-    this.#options.onServed?.(manifest, merged.manifest);
-    this.#swapped.resolve();
-    this.#swapped = Promise.withResolvers<void>();
-    await toolsets?.retain([...toolsetsOf(manifest), ...toolsetsOf(merged.manifest)]);
+    await this.#served.replace(merged, this.#closing.signal);
   }
 
   async #alone(work: () => Promise<void>): Promise<void> {
@@ -281,33 +224,10 @@ class FileCatalog implements ToolCatalog {
   }
 }
 
-/** The states of toolsets that a manifest has tools of. */
-function toolsetsOf({ tools }: Manifest) {
-  return tools.values().flatMap(({ toolset }) => (toolset === undefined ? [] : [toolset]));
-}
-
 function parseState(state: FileState, options: CatalogOptions): MergedManifest {
   if (state.readable) {
     const { manifest, warnings } = parseManifest(state.bytes, options);
     return { manifest, warnings: warnings.map((each) => formatProblem(options.path, each)) };
   }
   throw new ManifestError(options.path, [problemOfFile(state.reason)]);
-}
-
-function logWarnings(log: ManifestLog, warnings: readonly string[]): void {
-  if (warnings.length > 0) logEvent(log, "manifest.has_warnings", { warnings });
-}
-
-function logServed(log: ManifestLog, before: Manifest, manifest: Manifest): void {
-  const { revision, tools, unavailable } = manifest;
-  const change = diffManifests(before, manifest);
-  if (change !== undefined || revision !== before.revision) {
-    const { added = [], removed = [], changed = [] } = change ?? {};
-    logEvent(log, "manifest.loaded", { revision, tools: tools.size, added, removed, changed });
-  }
-  for (const [tool, { reason, queue }] of unavailable) {
-    if (before.unavailable.get(tool)?.reason === reason) continue;
-    if (queue === undefined) logEvent(log, "tool.not_served", { tool, reason });
-    else logEvent(log, "tool.left_to_queue", { tool, queue });
-  }
 }

@@ -84,10 +84,7 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
 }
 
 /** What a toolset's manifest cannot have: the host's things, and scripts beside its own code. */
-const hostFields = [
-  ...["env", "mounts", "devices"],
-  ...["requirements_file", "lockfile", "install_scripts"],
-];
+const hostFields = ["env", "mounts", "devices", "install_scripts"];
 
 /** One walk through a document, which collects all problems. */
 class ManifestWalk {

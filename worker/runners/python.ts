@@ -28,6 +28,8 @@ export interface PythonRunnerOptions extends PythonHostOptions, CodePlaces, Pack
   readonly named?: ReadonlyMap<string, string>;
   /** Program of uv (`PACKAGE_UV_BIN`); it is looked for in the search path otherwise. */
   readonly uvBin?: string | undefined;
+  /** Whether uv downloads a version that it lacks (`SANDBOX_PYTHON_DOWNLOADS`). */
+  readonly downloadsByUv?: boolean;
   /** The worker's environment, for tools whose manifest entry allows them some of it. */
   readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
   /** Of the same options, where it was started before. */
@@ -55,8 +57,9 @@ export async function openPythonRunner(options: PythonRunnerOptions): Promise<To
   const { prepared: _, ...others } = options;
   let count = 0;
   const open = async (program: string, name: string): Promise<PythonInterpreter> => {
+    const { workerEnvironment: environment, uvBin, downloadsByUv: downloads = false } = options;
     const pythonBin =
-      program === byUv ? await findByUv(name, options.workerEnvironment, options.uvBin) : program;
+      program === byUv ? await findByUv(name, { environment, uvBin, downloads }) : program;
     const scratchDir = join(options.scratchDir, `python-${++count}`);
     await mkdir(scratchDir);
     await chmod(scratchDir, 0o711);

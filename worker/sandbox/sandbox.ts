@@ -22,6 +22,12 @@ export interface ReadOnlyMount {
   readonly target: string;
 }
 
+/** A directory of the host that a sandbox may change. */
+export interface WritableMount {
+  readonly source: string;
+  readonly target: string;
+}
+
 /** A device file of the host that a sandbox may use. */
 export interface Device {
   readonly source: string;
@@ -41,6 +47,11 @@ export interface SandboxRequest {
   readonly profile: Profile;
   readonly memoryBound: MemoryBound;
   readonly mounts: readonly ReadOnlyMount[];
+  /**
+   * Directories of the host that the sandbox may change, which the sandboxes' user owns. No limit
+   * counts what it writes there; each file has the limit of a file's size.
+   */
+  readonly writable?: readonly WritableMount[];
   readonly devices: readonly Device[];
   /** The whole environment inside; nothing else is inherited. */
   readonly environment: ReadonlyMap<string, string>;

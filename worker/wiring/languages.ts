@@ -54,12 +54,9 @@ export async function openLanguages(
   host: Host,
   parts: LanguageParts,
 ): Promise<Languages> {
-  const { backend, installs } = parts;
   await using opened = new AsyncDisposableStack();
   // Each needs the other: packages are installed for an interpreter, and mounted by a runner.
-  const environments = openEnvironments(config, host, backend, installs, (tool) =>
-    runners.interpreterOf(tool),
-  );
+  const environments = openEnvironments(config, host, parts, (tool) => runners.interpreterOf(tool));
   const runners = opened.use(
     await openToolRunners(config, host, parts, (tool) => environments.installationOf(tool)),
   );
@@ -77,9 +74,8 @@ function openToolRunners(
   const { toolsPythonDir, toolsNodeDir, toolsExecutableDir, sandbox, packages } = config;
   const { scratchDir } = backend;
   const { environment: workerEnvironment } = host;
-  const leaseToolset = toolsets && ((of: ToolsetRevision) => toolsets.lease(of));
   const common = {
-    ...{ backend, scratchDir, workerEnvironment, leaseToolset },
+    ...{ backend, scratchDir, workerEnvironment, leaseToolset: leasing(toolsets) },
     ...{ installationOf, installsPackages: packages.policy === "install" },
   };
   const languages = {
@@ -91,6 +87,7 @@ function openToolRunners(
           ...common,
           pythonBin: sandbox.pythonBin,
           named: sandbox.pythons,
+          downloadsByUv: sandbox.downloadsPythons,
           uvBin: packages.uvBin,
           toolsDir: toolsPythonDir,
           runnerDir: toolRunnerDir("python"),
@@ -124,14 +121,14 @@ function openToolRunners(
 function openEnvironments(
   config: Config,
   host: Host,
-  backend: SandboxBackend,
-  installs: InstallMode,
+  { backend, installs, toolsets }: LanguageParts,
   interpreterOf: (tool: ToolEntry) => Promise<Interpreter>,
 ): ToolEnvironments {
   const { packages, toolsPythonDir, toolsNodeDir, toolsExecutableDir } = config;
   return openToolEnvironments({
     settings: packages,
     toolsDirs: { python: toolsPythonDir, node: toolsNodeDir, executable: toolsExecutableDir },
+    leaseToolset: leasing(toolsets),
     environment: host.environment,
     backend,
     uid: sandboxUid(config),
@@ -141,4 +138,8 @@ function openEnvironments(
     newId,
     log: host.log.child({ part: "packages" }),
   });
+}
+
+function leasing(toolsets: LanguageParts["toolsets"]) {
+  return toolsets && ((of: ToolsetRevision) => toolsets.lease(of));
 }

@@ -24,8 +24,9 @@ export function listObjects(bucket: Bucket, query: URLSearchParams): ObjectPage 
   const prefixes = new Set<string>();
   let last = "";
   let nextPageToken: string | undefined;
-  for (const name of [...bucket.objects.keys()].sort(byBytes)) {
-    if (!name.startsWith(prefix) || byBytes(name, start) < 0) continue;
+  const names = [...bucket.objects.keys()].filter((name) => name.startsWith(prefix));
+  for (const name of names.sort(byBytes)) {
+    if (byBytes(name, start) < 0) continue;
     const cut = delimiter === "" ? -1 : name.indexOf(delimiter, prefix.length);
     const entry = cut < 0 ? name : name.slice(0, cut + delimiter.length);
     if (after !== undefined && byBytes(entry, after) <= 0) continue;

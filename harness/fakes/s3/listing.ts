@@ -19,8 +19,9 @@ export function listObjects(bucket: Bucket, query: URLSearchParams): string {
   const groups = new Set<string>();
   let last = after;
   let isTruncated = false;
-  for (const key of [...bucket.objects.keys()].sort(byBytes)) {
-    if (!key.startsWith(prefix) || byBytes(key, after) <= 0) continue;
+  const keys = [...bucket.objects.keys()].filter((key) => key.startsWith(prefix));
+  for (const key of keys.sort(byBytes)) {
+    if (byBytes(key, after) <= 0) continue;
     const cut = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length);
     const group = cut < 0 ? undefined : key.slice(0, cut + delimiter.length);
     if (group !== undefined && (groups.has(group) || after.startsWith(group))) continue;

@@ -3,7 +3,7 @@
  */
 import { type Context, UsageError } from "../../context.ts";
 import type { DebugOptions } from "./debugged-backend.ts";
-import type { Target } from "../target.ts";
+import type { Target } from "../target/target.ts";
 
 /** The flags. */
 export interface DebugFlags {
@@ -22,17 +22,22 @@ export function isDebugged({ debug, inspect }: DebugFlags): boolean {
  * another way.
  */
 export function readDebugOptions(
-  { runtime, toolsDir }: Target,
+  target: Target,
   { debug = false, inspect }: DebugFlags,
   { environment, err }: Context,
 ): DebugOptions | undefined {
+  if (!debug && inspect === undefined) return undefined;
+  if (target.kind === "manifest" || target.runtime === "executable") {
+    const option = debug ? "--debug" : "--inspect";
+    throw new UsageError(`${option} is for a function or a class, named as FILE:NAME`);
+  }
+  const { runtime, toolsDir } = target;
   if (debug && runtime === "node") {
     throw new UsageError("--debug is for Python; for a Node tool there is --inspect");
   }
   if (inspect !== undefined && runtime === "python") {
     throw new UsageError("--inspect is for Node; for a Python tool there is --debug");
   }
-  if (!debug && inspect === undefined) return undefined;
   err.line("No sandbox: the tool runs as you do, with the backend host, and without limits.");
   return { inspectPort: inspect, toolsDir, environment };
 }

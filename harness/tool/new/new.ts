@@ -65,8 +65,9 @@ export async function newTool(
   const entry = {
     runtime,
     ...scaffold.entry,
-    // Several tools of one entry describe themselves.
-    ...(!("tools" in scaffold.entry) && { description: "Count the words of a text" }),
+    // Programs, and several tools of one entry, describe themselves.
+    ...(runtime !== "executable" &&
+      !("tools" in scaffold.entry) && { description: "Count the words of a text" }),
     timeout_seconds: timeoutSeconds,
   };
   const profiles = await readProfiles(context.environment);
@@ -230,6 +231,7 @@ interface Place {
 function nextSteps({ files, tools, target, call, buildCommand }: Scaffold, place: Place): string {
   const { harness, directory, sources, types } = place;
   const [tool = ""] = tools;
+  const choice = tools.length > 1 ? ` --tool ${quote(tool)}` : "";
   const path = join(sources, files[0]?.name ?? "");
   const step = (title: string, command: string | undefined): readonly string[] =>
     command === undefined ? [] : [title, `  ${command}`];
@@ -242,7 +244,7 @@ function nextSteps({ files, tools, target, call, buildCommand }: Scaffold, place
     ),
     ...step(
       "Run it once:",
-      target && `${harness} tool run ${quote(join(sources, target))} ${call}`,
+      `${harness} tool run ${quote(join(sources, target))}${choice} ${call(path)}`,
     ),
     ...step(
       "Serve it, and see what it prints:",
@@ -250,7 +252,7 @@ function nextSteps({ files, tools, target, call, buildCommand }: Scaffold, place
     ),
     ...step(
       "Call it, in another terminal; what you change holds from the next call on:",
-      `${harness} invoke --tool ${quote(tool)} ${call}`,
+      `${harness} invoke --tool ${quote(tool)} ${call(path)}`,
     ),
     ...step("Let your editor know the types, once:", types),
   ].join("\n");

@@ -20,10 +20,10 @@ export interface Scaffold {
   readonly entry: ManifestEntry;
   /** Names of the tools that the entry makes. */
   readonly tools: readonly string[];
-  /** As `tool run` takes it, from the directory of the language on; undefined where it does not. */
-  readonly target: string | undefined;
-  /** Options of a call that succeeds, as words of a command line. */
-  readonly call: string;
+  /** As `tool run` takes it, from the directory of the language on. */
+  readonly target: string;
+  /** Options of a call that succeeds, for a command line, where the tool is in this file. */
+  readonly call: (path: string) => string;
   /** The command that builds it from the file of this path; absent where it runs as it is. */
   readonly buildCommand?: (path: string) => string;
 }

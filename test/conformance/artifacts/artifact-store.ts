@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { fc } from "@fast-check/vitest";
+import { fc } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import type {
   ArtifactScope,

@@ -5,7 +5,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { fc } from "@fast-check/vitest";
+import { fc } from "../../support/properties/property.ts";
 import { expect, test } from "vitest";
 import { reduceParameters, reduceSchema } from "../../../worker/protocol/discovery/agent-schema.ts";
 import { pypiPackages, python } from "../../support/pypi-packages.ts";

@@ -67,6 +67,42 @@ describe("a worker that is killed while it builds", () => {
   });
 });
 
+describe("a preparation", () => {
+  test(
+    "has the tools of toolsets, and names those whose interpreter is not there",
+    { tags: "full" },
+    async () => {
+      const { base, environment, wheels } = await place({
+        own: { function: "well", package: "greeting" },
+        later: { function: "well", package: "greeting", python: "3.99" },
+      });
+      writeWheel(wheels, { name: "greeting", version: "1.0" });
+      await writeFiles(join(base, "toolsets/kit"), {
+        "manifest.yaml":
+          "version: 1\ntools:\n  say: {module: m, function: f, requirements_file: list.txt}\n",
+        "list.txt": "greeting==1.0\n",
+      });
+      const more = {
+        PIP_NO_INDEX: "1",
+        TOOLSETS_DIR: join(base, "toolsets"),
+        SANDBOX_PYTHONS: "3.99=/opt/none/bin/python3",
+      };
+      const { code, output } = await runWorker({ ...environment, ...more }, ["--prepare"]);
+      expect(code, output).toBe(69);
+      const { environments, problems } = JSON.parse(output.slice(output.indexOf("{\n"))) as {
+        environments: readonly { tool: string; dir: string }[];
+        problems: readonly string[];
+      };
+      expect(environments.map(({ tool }) => tool).sort()).toEqual(["kit__say", "own"]);
+      for (const { dir } of environments)
+        expect(existsSync(join(dir, "packages/greeting.py"))).toBe(true);
+      expect(problems).toEqual([
+        'tool "later": cannot use /opt/none/bin/python3 as the Python interpreter',
+      ]);
+    },
+  );
+});
+
 describe("twenty tools with twenty environments", () => {
   test(
     "are installed four at a time, and served by the next worker as soon as it is ready",
@@ -97,6 +133,8 @@ describe("twenty tools with twenty environments", () => {
       expect(
         (await readdir(join(base, "environments"))).filter((name) => name.length === 64),
       ).toHaveLength(20);
+      // The next worker has nothing to install from.
+      await rm(wheels, { recursive: true });
       await using rig = await startRig({ tools, environment: packages });
       for (const name of names) expect(await rig.call(name)).toMatchObject({ kind: "success" });
       expect(count(rig.logLines, "packages.installing")).toBe(0);

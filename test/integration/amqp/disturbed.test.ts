@@ -4,6 +4,8 @@
  *
  * @module-tag full
  */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { ToolClient } from "../../../harness/client/tool-client.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
@@ -12,6 +14,8 @@ import { pull, textOf } from "../../conformance/broker.ts";
 import { patience } from "../../support/patience.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { ToolRuns, announcingTool } from "../../support/workers/announcing-tool.ts";
+import { manifestText } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { addUser, lasting, never, newNamespace, surround, useOwnRabbitMQ } from "./node.ts";
 import { keptLog } from "../../support/workers/kept-log.ts";
@@ -121,20 +125,28 @@ test("a broker that takes no messages still learns what became of calls, and han
 test("a worker whose broker takes no messages is not ready until it does, and answers then", async () => {
   const namespace = newNamespace();
   const [port] = await freePorts(1);
-  const environment = { ...(await surround(node(), namespace)), HEALTH_PORT: String(port) };
-  await using worker = new WorkerProcess(environment);
+  const { MANIFEST_PATH = "", ...around } = await surround(node(), namespace);
+  const toolsDir = join(dirname(MANIFEST_PATH), "tools");
+  await mkdir(toolsDir);
+  await writeFile(join(toolsDir, announcingTool.file), announcingTool.source);
+  const tool = { module: "announcing", function: "announces" };
+  await writeFile(MANIFEST_PATH, manifestText({ tool }));
+  const runs = await ToolRuns.listen();
+  const environment = { ...around, MANIFEST_PATH, TOOLS_PYTHON_DIR: toolsDir };
+  await using worker = new WorkerProcess({ ...environment, HEALTH_PORT: String(port) });
   await worker.says("worker.ready");
   const missing = async (): Promise<unknown> => {
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
     return ((await answer.json()) as { missing?: unknown }).missing;
   };
   await using client = await ToolClient.connect({ broker: node().url, namespace });
-  // Longer than rabbitmqctl takes: the broker tells whoever publishes.
-  const calling = client.invoke("sleeps", { seconds: 10 });
-  await worker.says("call.received");
+  const calling = client.invoke("tool", { port: runs.port });
+  await runs.haveBegun("run");
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));
   await node().control("set_vm_memory_high_watermark", "0.000001");
+  // The broker tells whoever publishes, here the answer.
+  runs.finish();
   await vi.waitFor(
     async () => expect(await missing()).toEqual(["broker takes no messages"]),
     patience,

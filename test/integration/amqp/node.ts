@@ -126,6 +126,8 @@ export async function surround(node: RabbitMQ, namespace: string): Promise<Recor
     CONNECT_RETRY_DELAY_MS: "200",
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: fixtureTools,
+    // Each tool would take a sandbox at the start.
+    TOOLS_DESCRIBED_BY: "manifest",
     SANDBOX_WORK_DIR: join(base, "work"),
     SANDBOX_MIN_FREE_DISK_MB: "1",
     HEALTH_PORT: "0",

@@ -142,6 +142,36 @@ test("a program is described by its own words, in plain form", async () => {
     code: "TOOL_NOT_FOUND",
     message: 'The tool\'s program has no tool "unknown"; its tools: known, more',
   });
+  const unknown = opened.tools.get("unknown")!;
+  const all = await opened.descriptions.describeAll(unknown, AbortSignal.timeout(60_000));
+  expect([...all.keys()]).toEqual(["known", "more"]);
+  expect(all.get("known")).toEqual(described);
+});
+
+const provider = `
+from secure_tool_runtime import DynamicToolProvider
+class Words(DynamicToolProvider):
+    """Provides two tools."""
+@Words.register_tool
+def count(text: str): "Counts words."
+@Words.register_tool
+def longest(text: str): "Finds the longest."
+`;
+
+test("a provider whose tools the manifest does not name says what they are", async () => {
+  const { open } = await toolsOf({ "tools.py": provider }, { words: { class_name: "Words" } });
+  await using opened = await open();
+  await expect(describeIn(opened, "words")).rejects.toMatchObject({
+    code: "TOOL_NOT_FOUND",
+    message:
+      'Class "Words" provides several tools; name them by "tools" in the manifest; its tools: count, longest',
+  });
+  const words = opened.tools.get("words")!;
+  const all = await opened.descriptions.describeAll(words, AbortSignal.timeout(60_000));
+  expect(Array.from(all, ([name, { description }]) => [name, description])).toEqual([
+    ["count", "Counts words."],
+    ["longest", "Finds the longest."],
+  ]);
 });
 
 test("a module that never ends its import is given up", { tags: "full" }, async () => {

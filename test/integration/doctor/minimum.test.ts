@@ -4,11 +4,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, beforeEach, describe, expect, test } from "vitest";
-import { createHost } from "../../../worker/wiring/host.ts";
 import { check } from "../../../worker/check.ts";
 import { readConfig, readSandboxConfig } from "../../../worker/config/config.ts";
 import type { ReportedCheck } from "../../../worker/sandbox/host-check.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import {
   type Lack,
   asOrdinaryUser,

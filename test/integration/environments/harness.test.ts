@@ -1,7 +1,7 @@
 /**
  * `harness env`: the environments of PACKAGE_DIR.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,6 +9,11 @@ import { writeFacts } from "../../../worker/environments/facts.ts";
 import { EnvironmentStore } from "../../../worker/environments/store.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { CliRun } from "../harness/cli-process.ts";
+
+async function runIn(directory: string, args: readonly string[]) {
+  await using cli = new CliRun(["env", ...args], { PACKAGE_DIR: directory });
+  return await cli.finished;
+}
 
 test("lists environments, and removes those that no worker uses", async () => {
   const directory = await mkdtemp(join(tmpdir(), "str-env-"));
@@ -30,10 +35,7 @@ test("lists environments, and removes those that no worker uses", async () => {
     await store.publish(key, building);
   }
   await store.use(used);
-  const run = async (...args: readonly string[]) => {
-    await using cli = new CliRun(["env", ...args], { PACKAGE_DIR: directory });
-    return await cli.finished;
-  };
+  const run = (...args: readonly string[]) => runIn(directory, args);
   const { stdout } = await run("list");
   expect(stdout.trimEnd().split("\n").sort()).toEqual([
     "aaaaaaaaaaaa\tpython\t3.0 MB\tin use\tsix==1.16.0",
@@ -46,4 +48,17 @@ test("lists environments, and removes those that no worker uses", async () => {
   expect(await run("remove", "bbbb")).toMatchObject({ exitCode: 0 });
   expect((await store.list()).map(({ key }) => key)).toEqual([used]);
   expect(await run("remove", "bbbb")).toMatchObject({ exitCode: 2 });
+  expect(await run("remove")).toMatchObject({ exitCode: 2 });
+});
+
+test("shows the size of the cache, and empties it", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "str-env-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const cache = join(directory, "cache");
+  await mkdir(join(cache, "pip-60001"), { recursive: true });
+  await writeFile(join(cache, "pip-60001/archive"), Buffer.alloc(3_000_000));
+  const run = (...args: readonly string[]) => runIn(directory, args);
+  expect((await run("list")).stdout).toBe("cache\t2.9 MB\n");
+  expect(await run("remove", "--cache")).toMatchObject({ exitCode: 0 });
+  expect(await readdir(cache)).toEqual([]);
 });

@@ -19,6 +19,12 @@ const packages: readonly NpmPackage[] = [
   { name: "greeting", version: "2.0.0" },
   { name: "@scope/outer", version: "1.0.0", manifest: { dependencies: { greeting: "^1.0.0" } } },
   {
+    name: "bundling",
+    version: "1.0.0",
+    manifest: { dependencies: { greeting: "1" }, bundleDependencies: ["greeting"] },
+    files: { "node_modules/greeting/package.json": '{"name": "greeting", "version": "1.1.0"}' },
+  },
+  {
     name: "scripted",
     version: "1.0.0",
     manifest: { scripts: { install: "echo ran > installed.txt" } },
@@ -102,4 +108,53 @@ describe("npm packages", () => {
     expect(failed["output"]).toContain("EINTEGRITY");
     expect(JSON.stringify(lines)).not.toContain(token);
   });
+
+  test(
+    "are not fetched without an integrity of the lockfile",
+    { tags: ["full", "promise-S28"] },
+    async (context) => {
+      const backend = await backendOf(context);
+      const { url, requests, integrityOf } = await registry();
+      const base = await temporaryDirectory();
+      const environment = { NPM_CONFIG_REGISTRY: url, PATH: path };
+      const { environments, lines } = openEnvironments({ backend, base, environment });
+      const lockOf = (name: string, others: object): string =>
+        JSON.stringify({
+          lockfileVersion: 3,
+          packages: {
+            "": { dependencies: { [name]: "1" } },
+            [`node_modules/${name}`]: {
+              version: "1.0.0",
+              integrity: integrityOf(name, "1.0.0"),
+              dependencies: { greeting: "1" },
+              bundleDependencies: ["greeting"],
+            },
+            ...others,
+          },
+        });
+      const bundled = { version: "1.0.0", inBundle: true };
+      const problemOf = async (name: string, lock: string): Promise<unknown> => {
+        await mkdir(join(base, "tools"), { recursive: true });
+        await writeFile(join(base, `tools/package-lock.json`), lock);
+        const tool = toolWith({ lockfile: "package-lock.json" }, "node", name);
+        const refusal = await environments.refuse(tool, never);
+        if (refusal === undefined) return environments.installationOf(tool)!.dir;
+        return lines.findLast(({ event }) => event === "packages.failed")?.["output"] ?? refusal;
+      };
+
+      const nested = (name: string): object => ({
+        [`node_modules/${name}/node_modules/greeting`]: bundled,
+      });
+      const dir = await problemOf("whole", lockOf("bundling", nested("bundling")));
+      expect(await versionIn(String(dir), "bundling/node_modules/greeting")).toBe("1.1.0");
+      // The lockfile says that the archive has it, which it does not.
+      await problemOf("lies", lockOf("@scope/outer", nested("@scope/outer")));
+      const beside = { "node_modules/greeting": bundled };
+      expect(await problemOf("beside", lockOf("bundling", beside))).toMatchObject({
+        reason: expect.stringContaining('"node_modules/greeting" has no integrity'),
+      });
+      const paths = requests.map((request) => request.path);
+      expect(paths.filter((each) => each.startsWith("/greeting"))).toEqual([]);
+    },
+  );
 });

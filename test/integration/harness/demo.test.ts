@@ -45,11 +45,12 @@ describe("harness demo", { timeout: timeoutMs }, () => {
     expect(stdout).toContain(`Artifacts are files below ${TMPDIR}`);
     expect(stdout).toContain("… Echoing message...");
     expect(stdout).toMatch(/artifact summary\.txt, version 0, \d+ bytes:\n {7}Lines: \d+\n/);
+    expect(stdout).toMatch(/sha256 \{"file":"README\.md"\}\n.*\n {3}✓ \{"sha256":"[\da-f]{64}"/);
     expect(stdout).toContain('✓ result: "328"');
     expect(stdout).toContain("✓ refused ('1.1.1.1', 53)");
     expect(stdout).toContain("✓ refused /etc/shadow");
     expect(stdout).toContain("✓ TOOL_ERROR: -300 celsius is below absolute zero");
-    expect(stdout).toMatch(/\n7 of 7 calls ended as they should; median overhead \d+ ms.*\n$/);
+    expect(stdout).toMatch(/\n8 of 8 calls ended as they should; median overhead \d+ ms.*\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(await readdir(TMPDIR)).toEqual([]);
   });
@@ -68,7 +69,7 @@ describe("harness demo", { timeout: timeoutMs }, () => {
       (place) => `       demo/harness/harness/${place}\n`,
     );
     expect(stdout).toContain(`✓ the store has:\n${places.join("")}`);
-    expect(stdout).toMatch(/\n7 of 7 calls ended as they should/);
+    expect(stdout).toMatch(/\n8 of 8 calls ended as they should/);
     expect(await readdir(TMPDIR)).toEqual([]);
   });
 
@@ -96,7 +97,7 @@ exec /usr/bin/bwrap "$@"
       expect(stdout).toMatch(
         /✗ expected that all 2 attempts are refused; .*REACHED \('127\.0\.0\.1'/,
       );
-      expect(stdout).toMatch(/\n6 of 7 calls ended as they should/);
+      expect(stdout).toMatch(/\n7 of 8 calls ended as they should/);
       expect(await readdir(TMPDIR)).toEqual(["bwrap"]);
     },
   );

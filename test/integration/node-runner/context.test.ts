@@ -3,7 +3,7 @@
  */
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import type { RunOptions } from "../tool-runner/run-tool.ts";
 import { answerHere, answerOf, removeWorkDirs, runBody } from "./run-node-tool.ts";

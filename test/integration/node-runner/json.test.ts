@@ -1,7 +1,7 @@
 /**
  * The runner's own JSON against the language's.
  */
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { NotJson, encode } from "../../../tool-runner/node/json.js";
 import { timesTheWork } from "../../support/cpu-time.ts";

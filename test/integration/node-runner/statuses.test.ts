@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
 import { removeWorkDirs, runBody, statuses, toolsDirectory } from "./run-node-tool.ts";

@@ -1,5 +1,7 @@
 /**
- * Whole workers on Solace.
+ * Whole workers on Solace: `npm test` has the same promises on RabbitMQ.
+ *
+ * @module-tag full
  */
 import { expect, vi } from "vitest";
 import { connectSolacePeer } from "../../conformance/peers/solace-peer.ts";

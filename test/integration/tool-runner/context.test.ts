@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { forkRunners, removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
 

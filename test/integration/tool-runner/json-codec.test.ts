@@ -2,7 +2,7 @@
  * The runner's JSON codec says what Python's `json` says, with the C module it uses and without.
  */
 import { spawnSync } from "node:child_process";
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { fixtures, python, runnerDir } from "./run-tool.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Status updates: lines in a named pipe, whole and in order whoever writes them.
  */
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { forkRunners, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
 

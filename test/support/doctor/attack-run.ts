@@ -6,8 +6,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createHost } from "../../../worker/wiring/host.ts";
-import { readProfiles } from "../../../worker/wiring/sandboxes.ts";
 import { type AttackChoice, attackHost } from "../../../worker/attack-host.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { type AttackReport, attackJson } from "../../../worker/doctor/attacks/attack-report.ts";
@@ -15,6 +13,8 @@ import { type StartChoice, startChoices } from "../../../worker/doctor/attacks/a
 import { attacks } from "../../../worker/doctor/attacks/catalog.ts";
 import { closeInheritedDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
+import { readProfiles } from "../../../worker/wiring/sandboxes.ts";
 import { reachableDirectory } from "../workers/rig.ts";
 
 /** Runs attacks in a worker of the test's own; by cold starts unless the choice says otherwise. */

@@ -2,12 +2,12 @@
  * `str-worker doctor` without a process of its own, for what it finds; its command line and signals
  * need `WorkerProcess`.
  */
-import { createHost } from "../../../worker/wiring/host.ts";
 import { readSandboxConfig } from "../../../worker/config/config.ts";
 import { consultDoctor } from "../../../worker/doctor.ts";
 import { exit, exitCodeOf, explain } from "../../../worker/exit.ts";
 import { closeInheritedDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 
 /** What the doctor says, and with which code it would exit. */
 export interface Consultation {

@@ -7,7 +7,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Interpreter } from "../../../worker/environments/environments.ts";
-import { type PackageSettings, openToolEnvironments } from "../../../worker/environments/open.ts";
+import {
+  type OpenOptions,
+  type PackageSettings,
+  openToolEnvironments,
+} from "../../../worker/environments/open.ts";
 import { planOf } from "../../../worker/environments/plans.ts";
 import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
 import type { InstallMode } from "../../../worker/environments/installations.ts";
@@ -56,6 +60,7 @@ export interface EnvironmentsOptions {
   readonly settings?: Partial<PackageSettings>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly installs?: InstallMode;
+  readonly leaseToolset?: OpenOptions["leaseToolset"];
   readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
 }
 
@@ -75,6 +80,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
       directory: join(base, "environments"),
       keepMs: 3_600_000,
       maxBytes: 1024 * MiB,
+      cacheMaxBytes: 0,
       timeoutSeconds: 60,
       memoryBytes: 1024 * MiB,
       diskBytes: 512 * MiB,
@@ -85,6 +91,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
       ...options.settings,
     },
     toolsDirs: { python: tools, node: tools, executable: tools },
+    leaseToolset: options.leaseToolset,
     environment,
     backend,
     uid: isRoot ? 60_001 : undefined,
@@ -123,10 +130,11 @@ export async function writeFiles(
 /** The key of the environment of a tool, whose files are in `base`. */
 export async function keyOf(base: string, tool: ToolEntry): Promise<string> {
   const registry = new RegistrySettings({
-    ...{ environment: offline, wheelsDir: "", netrcFile: undefined, npmrcFile: undefined },
+    ...{ environment: offline, netrcFile: undefined, npmrcFile: undefined },
+    wheelsDir: join(base, "wheels"),
   });
   const { key } = await planOf(tool, tool.packages!, {
-    toolsDirs: { python: base, node: base, executable: base },
+    directory: base,
     fingerprint: (runtime) => registry.fingerprint(runtime),
     interpreterOf,
   });

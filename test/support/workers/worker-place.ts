@@ -12,12 +12,12 @@ import {
   decodeAnswer,
   encodeRequest,
 } from "../../../harness/messages.ts";
-import { createHost } from "../../../worker/wiring/host.ts";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { createHost } from "../../../worker/wiring/host.ts";
 import { Worker } from "../../../worker/worker.ts";
 import { ToolRuns, announcingTool } from "./announcing-tool.ts";
 import { HeldSandboxes } from "../sandboxes/held-sandboxes.ts";

@@ -1,4 +1,4 @@
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { directoryLevels } from "../../../worker/artifacts/filesystem/directories.ts";
 import { artifactKey, artifactScope, maxNameBytes } from "../../../worker/artifacts/scope.ts";

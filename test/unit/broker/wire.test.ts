@@ -1,7 +1,7 @@
 /**
  * The frames of the DevBroker protocol: commands and answers.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import {
   decodeCommand,

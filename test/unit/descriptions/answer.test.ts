@@ -1,7 +1,7 @@
 /**
  * The worker takes nothing of a description on trust.
  */
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   maxArtifactParameters,

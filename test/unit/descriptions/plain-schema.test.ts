@@ -1,7 +1,7 @@
 /**
  * Schemas of any origin become ones that a validator can compile and run.
  */
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { plainObjectSchema } from "../../../worker/descriptions/plain-schema.ts";

@@ -27,7 +27,6 @@ const derived: ToolDescription = {
 const { signal } = new AbortController();
 const log = createLogger("silent", 1);
 const named = tool("named");
-const converted = tool("named", { argumentRules: { validate: true, coerce: true } });
 
 let clock: HandClock;
 let tools: DescribedTools;
@@ -153,29 +152,38 @@ describe("a description", () => {
 });
 
 describe("a call", () => {
-  test("does not wait for the code, and has the manifest's parts meanwhile", async () => {
-    answer = () => new Promise(() => {});
-    const described = { parameters: { type: "object" } };
-    expect(await tools.forCall(tool("x", { described }), signal)).toMatchObject(described);
-    expect(asked).toHaveLength(1);
-  });
-
-  test("whose arguments are to be converted waits, and runs without it after a while", async () => {
+  test("waits for the first description, and runs with the manifest's after a while", async () => {
     const made = Promise.withResolvers<ToolDescription>();
     answer = () => made.promise;
-    const waiting = tools.forCall(converted, signal);
+    const entry = tool("x", { described: { instructions: "i" } });
+    const waiting = tools.forCall(entry, signal);
     await vi.waitFor(() => expect(clock.slept).toContain(callPatienceMs), patience);
     clock.advance(callPatienceMs);
-    expect(await waiting).toMatchObject({ parameters: undefined });
-    const later = tools.forCall(converted, signal);
+    expect(await waiting).toMatchObject({ parameters: undefined, instructions: "i" });
+    const later = tools.forCall(entry, signal);
     made.resolve(derived);
     expect(await later).toMatchObject({ parameters: { type: "object" } });
+  });
+
+  test("waits for no description that has failed, nor where code is not asked", async () => {
+    answer = () => Promise.reject(new Error("cannot be imported"));
+    await followed(named);
+    const [failed] = tools.settled;
+    expect(failed).toHaveProperty("failure");
+    answer = () => new Promise(() => {});
+    clock.advance(60_000);
+    tools.retry();
+    await vi.waitFor(() => expect(asked).toHaveLength(2), patience);
+    expect(await tools.forCall(named, signal)).toBe(failed?.description);
+    using byManifest = new DescribedTools({ clock, log });
+    expect(await byManifest.forCall(named, signal)).toMatchObject({ parameters: undefined });
+    expect(clock.slept).not.toContain(callPatienceMs);
   });
 
   test("ends its wait when it is over", async () => {
     answer = () => new Promise(() => {});
     const over = new AbortController();
-    const waiting = tools.forCall(converted, over.signal);
+    const waiting = tools.forCall(named, over.signal);
     over.abort(new Error("over"));
     await expect(waiting).rejects.toThrow("over");
   });

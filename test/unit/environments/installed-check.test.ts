@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingPackage } from "../../../worker/environments/installed-check.ts";
-import type { Interpreter } from "../../../worker/environments/environments.ts";
+import { EnvironmentError, type Interpreter } from "../../../worker/environments/environments.ts";
 import type { PackageFields } from "../../../worker/manifest/fields/packages.ts";
 import {
   python as systemPython,
@@ -46,6 +46,7 @@ beforeAll(async () => {
   await writeFiles(base, {
     "requirements.txt": "only-here>=1 # here\nmissing==1\n",
     "uv.lock": "",
+    "node_modules/broken/package.json": "{",
     "node_modules/zod/package.json": '{"version": "4.1.0"}',
     "a/node_modules/@scope/one/package.json": '{"version": "1.0.0-rc.1"}',
   });
@@ -115,4 +116,17 @@ describe("a Node tool", () => {
   ])("finds %j as Node does", async (requirements, expected) => {
     expect(await missing({ requirements }, "node")).toBe(expected);
   });
+
+  test("whose package says no version is refused with its name", async () => {
+    const refused = new EnvironmentError('the versions of "broken" cannot be read');
+    await expect(missing({ requirements: ["broken"] }, "node")).rejects.toThrow(refused);
+  });
+});
+
+test("an interpreter that gives no answer is an error with the packages' names", async () => {
+  const tool = toolWith({ requirements: ["one", "two"] });
+  const interpreterOf = async () => ({ ...interpreter, program: "/bin/false" });
+  const asked = missingPackage(tool, tool.packages!, { toolsDir: base, interpreterOf }, never);
+  const refused = new EnvironmentError('the versions of "one", "two" cannot be read');
+  await expect(asked).rejects.toThrow(refused);
 });

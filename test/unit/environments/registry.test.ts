@@ -5,10 +5,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { lastLines } from "../../../worker/environments/build/run.ts";
 import { sourceOptions } from "../../../worker/environments/build/python.ts";
 import { AllowedPackages } from "../../../worker/environments/allow.ts";
 import { Redaction } from "../../../worker/environments/registry/redaction.ts";
 import { RegistrySettings } from "../../../worker/environments/registry/settings.ts";
+import { callBounded } from "../../support/threads/bounded-call.ts";
 
 let base: string;
 beforeAll(async () => {
@@ -90,16 +92,16 @@ describe("an installer", () => {
 
   test("finds files and directories of the host inside", async () => {
     const links = `${join(base, "links")} https://x/simple ${join(base, "none")}`;
-    const access = await settings({ PIP_FIND_LINKS: links, PIP_CERT: "/etc/own.pem" }).accessOf(
-      "pip",
-    );
+    const certificate = join(base, "own.pem");
+    await writeFile(certificate, "");
+    const access = await settings({ PIP_FIND_LINKS: links, PIP_CERT: certificate }).accessOf("pip");
     expect(Object.fromEntries(access.environment)).toEqual({
       PIP_FIND_LINKS: "/sandbox/registry/pip_find_links-0 https://x/simple",
       PIP_CERT: "/sandbox/registry/pip_cert",
     });
     expect(access.shares).toEqual([
       { path: join(base, "links"), target: "/sandbox/registry/pip_find_links-0" },
-      { path: "/etc/own.pem", target: "/sandbox/registry/pip_cert" },
+      { path: certificate, target: "/sandbox/registry/pip_cert" },
       { path: join(base, "wheels"), target: "/sandbox/registry/wheels" },
     ]);
     expect(access.wheels).toBe("/sandbox/registry/wheels");
@@ -130,6 +132,12 @@ describe("an installer", () => {
     await expect(new RegistrySettings(options).accessOf("pip")).rejects.toThrow(
       "PACKAGE_NETRC_FILE names a file that cannot be read",
     );
+    await expect(settings({ PIP_CERT: "/no/file.pem" }).accessOf("pip")).rejects.toThrow(
+      "PIP_CERT names no file",
+    );
+    await expect(settings({ npm_config_cafile: "own.pem" }).accessOf("npm")).rejects.toThrow(
+      "NPM_CONFIG_CAFILE names no file by its absolute path",
+    );
   });
 });
 
@@ -143,6 +151,10 @@ describe("the fingerprint of registries", () => {
     expect(await of({ PIP_ONLY_BINARY: ":all:" })).not.toBe(plain);
     expect(await of({ NPM_CONFIG_REGISTRY: "https://a" })).toBe(plain);
     expect(await of({ NPM_CONFIG_REGISTRY: "https://a" }, "node")).not.toBe(await of({}, "node"));
+    const elsewhere = { environment: {}, netrcFile: undefined, npmrcFile: undefined };
+    const other = new RegistrySettings({ ...elsewhere, wheelsDir: "/other/wheels" });
+    expect(await other.fingerprint("python")).not.toBe(plain);
+    expect(await other.fingerprint("node")).toBe(await of({}, "node"));
     expect(await settings({}, true).fingerprint("node")).not.toBe(await of({}, "node"));
   });
 
@@ -164,6 +176,34 @@ describe("output of an installer", { tags: "promise-R12" }, () => {
     const text =
       "https://x:y@a/z p%40ss-word p@ss-word tok_123 own-secret netrc-word npm_abc bmFtZQ http://a/b";
     expect(redaction.apply(text)).toBe("https://***@a/z *** *** *** *** *** *** *** http://a/b");
+  });
+
+  test("loses what is spelled in another way than in its file", () => {
+    const quoted = 'machine a login "my user" password "two \\"words\\""\n';
+    const auth = Buffer.from("anna:pass:word").toString("base64");
+    const npmrc = `//n/:_auth = "${auth}"\n//m/:_password='${Buffer.from("hidden").toString("base64")}'`;
+    const redaction = new Redaction(["http://user:pa@ss'wo\"rd@proxy:1"], [], [quoted, npmrc]);
+    const text = `my user, two "words", ${auth} anna:pass:word pass:word hidden pa@ss'wo"rd`;
+    expect(redaction.apply(text)).toBe("***, ***, *** *** *** *** ***");
+    expect(redaction.apply("at http://user:pa@ss@proxy/x@y")).toBe("at http://***@proxy/x@y");
+  });
+
+  test("has no half of a secret where its beginning is lost", () => {
+    const redaction = new Redaction(["https://me:open-sesame@a"]);
+    const lost = { text: "sesame@a\nopen-sesame is it", droppedBytes: 1 };
+    const whole = { text: "first\nlast", droppedBytes: 0 };
+    expect(lastLines({ stdout: lost, stderr: whole }, redaction)).toBe("*** is it\nfirst\nlast");
+    const oneLine = { text: "sesame", droppedBytes: 1 };
+    expect(lastLines({ stdout: oneLine, stderr: whole }, redaction)).toBe("first\nlast");
+  });
+
+  test.each([
+    ["a scheme without end", "a.".repeat(500_000)],
+    ["many beginnings", "x://a:".repeat(200_000)],
+  ])("is read in the time of its length: %s", async (_, text) => {
+    const file = "worker/environments/registry/redaction.ts";
+    const { value } = await callBounded(file, "withoutCredentials", text);
+    expect(typeof value).toBe("string");
   });
 
   test("keeps words that are too short for secrets", () => {

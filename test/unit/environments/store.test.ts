@@ -134,6 +134,25 @@ describe("unused environments", () => {
   });
 });
 
+test("the directory of a worker that starts is removed by no other, unless it is old", async () => {
+  const store = await openStore();
+  const starting = join(directory, "workers/.starting");
+  await mkdir(starting);
+  await run("/usr/bin/python3", [
+    "-c",
+    "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])",
+    join(starting, "alive"),
+  ]);
+  await store.keysInUse();
+  expect(existsSync(starting)).toBe(true);
+  const before = new Date(Date.now() - 3_600_000);
+  await utimes(starting, before, before);
+  await store.keysInUse();
+  expect(existsSync(starting)).toBe(false);
+  const names = await readdir(join(directory, "workers"));
+  expect(names.filter((name) => name.startsWith("."))).toEqual([]);
+});
+
 describe("an environment", () => {
   test("is whole only with its facts", async () => {
     const store = await openStore();

@@ -1,7 +1,7 @@
 /**
  * Small pure parts of the command line: values of options, arguments of artifacts, text for people.
  */
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { byRequestKey, withFilenames } from "../../../harness/invoke/call-inputs.ts";
 import { explainSilence } from "../../../harness/dev-broker/embedded-broker.ts";

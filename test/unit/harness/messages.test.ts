@@ -3,7 +3,7 @@
  * worker's own codec.
  */
 import { readFileSync } from "node:fs";
-import { fc, test as property } from "@fast-check/vitest";
+import { fc, test as property } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   RequestTooLargeError,

@@ -103,7 +103,11 @@ describe("a line of the log", () => {
 });
 
 describe("the log of harness dev", () => {
-  const dirs = { pythonDir: join(process.cwd(), "my tools"), nodeDir: "/elsewhere/node" };
+  const dirs = {
+    pythonDir: join(process.cwd(), "my tools"),
+    nodeDir: "/elsewhere/node",
+    executableDir: "/elsewhere/programs",
+  };
 
   /** What is shown of a call of a logger whose worker was told the level that we need. */
   function shownAt(level: string | undefined, write: (log: Logger) => void): string {

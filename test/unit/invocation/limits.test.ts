@@ -1,7 +1,7 @@
 /**
  * The times of a call.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { callTimes, remainingLimitMs, savingLimitMs } from "../../../worker/invocation/limits.ts";
 

@@ -3,7 +3,7 @@
  */
 import { rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readResult, withoutDirectories } from "../../../worker/invocation/steps/result.ts";
 import { type ErrorCode, InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";

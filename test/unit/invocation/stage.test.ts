@@ -4,7 +4,7 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";

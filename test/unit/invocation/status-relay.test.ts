@@ -1,7 +1,7 @@
 /**
  * The pace of statuses.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RelayedStatus, StatusRelay } from "../../../worker/invocation/steps/status-relay.ts";
 import type { Clock } from "../../../worker/support/clock.ts";

@@ -1,7 +1,7 @@
 /**
  * The difference between two manifests.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { diffManifests } from "../../../worker/manifest/diff.ts";
 import { manifest, packages, tool } from "./fixtures.ts";

@@ -2,7 +2,7 @@
  * Requirements of the manifest and of files: their normal form, and that none becomes an option, a
  * URL or a path.
  */
-import { test as property, fc } from "@fast-check/vitest";
+import { test as property, fc } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { readNodeLock } from "../../../worker/environments/node-lock.ts";
 import { parseNodeRequirement } from "../../../worker/manifest/requirements/node.ts";
@@ -11,7 +11,8 @@ import {
   formatRequirements,
   parseRequirementsFile,
 } from "../../../worker/manifest/requirements/python-file.ts";
-import { parse } from "./fixtures.ts";
+import { callBounded } from "../../support/threads/bounded-call.ts";
+import { parse, profileNames } from "./fixtures.ts";
 
 const hash = `sha256:${"0".repeat(64)}`;
 const otherHash = `sha256:${"1".repeat(64)}`;
@@ -25,6 +26,7 @@ describe("a requirement of Python", { tags: "promise-S28" }, () => {
     ["a (>=1, <2)", "a>=1,<2"],
     ["a~=1.4.2,!=1.4.5", "a~=1.4.2,!=1.4.5"],
     ["a[B_c, d]>=1", "a[b-c,d]>=1"],
+    ["a [ b , C ] ( >= 1 ) ; os_name > 'x'", "a[b,c]>=1 ; os_name > 'x'"],
     ["a ;python_version<'3.12'", "a ; python_version < '3.12'"],
     ['a>1;(os_name=="nt" or extra == "x")', 'a>1 ; ( os_name == "nt" or extra == "x" )'],
   ])("%j is read as %j", (text, expected) => {
@@ -37,7 +39,20 @@ describe("a requirement of Python", { tags: "promise-S28" }, () => {
     ...["a.whl", "a.tar.gz", "a.zip", "a 1.0", "a==", "a>=1 --hash=sha256:00", "a>=1 -r x"],
     ...["a\n--index-url=x", "a==1\n", "a\0", "a;", "a ; $HOME == 'x'", "a ; os.name == 'x'"],
     ...["a ; os_name == '--index-url=x -r y'", "a ; os_name == 'x' --pre", "a ; ${X} == 'x'"],
-    ...["a==${VERSION}", "a#b", "a>=1 # comment", "a\\", "a[b]c", "a[-x]", "ä", "a==1;import x"],
+    ...[
+      "a==${VERSION}",
+      "a#b",
+      "a>=1 # comment",
+      "a\\",
+      "a[b]c",
+      "a[-x]",
+      "a[",
+      "a[]",
+      "a[b",
+      "a[b]]",
+      "ä",
+      "a==1;import x",
+    ],
     "a".repeat(501),
   ])("%j is refused", (text) => {
     expect(parseRequirement(text)).toBeUndefined();
@@ -51,6 +66,41 @@ describe("a requirement of Python", { tags: "promise-S28" }, () => {
   property.prop([pieces])("is never an option, a URL, a path or two lines", (text) => {
     const parsed = parseRequirement(text)?.text ?? "";
     expect(parsed).not.toMatch(/^-|\s-|[:/\n\r\\$#@]|\.whl$/);
+  });
+});
+
+describe("text that is no requirement is refused in the time of its length", () => {
+  const blanks = " ".repeat(240);
+  const texts = [`a${blanks}@`, `a[${"b ,".repeat(80)}${blanks}@`, `a>=1${blanks}(${blanks}@`];
+
+  test("in the manifest of a toolset", { tags: "promise-S32" }, async () => {
+    const requirements = Array.from({ length: 60 }, (_, index) => texts[index % texts.length]);
+    const tool = { module: "m", function: "f", requirements };
+    const bytes = new TextEncoder().encode(JSON.stringify({ version: 1, tools: { x: tool } }));
+    const options = { path: "m.yaml", profileNames, prefix: "t__" };
+    const { error } = await callBounded(
+      "worker/manifest/parse.ts",
+      "parseManifest",
+      bytes,
+      options,
+    );
+    expect(error).toContain("requirements[59]: expected a requirement");
+  });
+
+  test.each([
+    ["a line of blanks", `a${" ".repeat(1_000_000)}x`, "has more than 16384 characters"],
+    ["continued lines", "a \\\n".repeat(100_000), "has more than 16384 characters"],
+    ["signs of comments", `a${" #".repeat(8_000)}\u2028`, undefined],
+    ["blanks in many lines", `a${" ".repeat(16_000)}x\n`.repeat(500), "expected a requirement"],
+  ])("in a file: %s", async (_, text, problem) => {
+    const file = "worker/manifest/requirements/python-file.ts";
+    const { error } = await callBounded(file, "parseRequirementsFile", text);
+    if (problem === undefined) expect(error).toBeUndefined();
+    else expect(error).toContain(`line 1${problem.startsWith("has") ? " " : ": "}${problem}`);
+  });
+
+  test("as a range of semver", () => {
+    expect(parseNodeRequirement(`a@${"1||".repeat(200)}1`)).toBeUndefined();
   });
 });
 
@@ -125,7 +175,11 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     const { names, files } = readNodeLock(
       lock(
         {
-          "node_modules/a": { ...entry, resolved: "https://registry.npmjs.org/a/-/a-1.0.0.tgz" },
+          "node_modules/a": {
+            ...{ ...entry, resolved: "https://registry.npmjs.org/a/-/a-1.0.0.tgz" },
+            ...{ license: "MIT", scripts: { install: "evil" }, bundleDependencies: ["c"] },
+            dependencies: { c: "1", other: "npm:@s/real@^1.0.0" },
+          },
           "node_modules/a/node_modules/@s/b": { ...entry, name: "@s/real" },
           "node_modules/a/node_modules/c": { version: "1.0.0", inBundle: true },
         },
@@ -133,12 +187,17 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
       ),
     );
     expect(names).toEqual(["@s/real", "a", "c"]);
+    const bundled = { version: "1.0.0", inBundle: true, integrity: `sha512-${"A".repeat(86)}==` };
     const kept = { name: "environment", version: "0.0.0", dependencies: { a: "^1.0.0" } };
     expect(JSON.parse(files.get("package.json")!)).toEqual({ ...kept, private: true });
     expect(JSON.parse(files.get("package-lock.json")!)).toMatchObject({
-      packages: { "": kept, "node_modules/a": entry },
+      packages: {
+        "": kept,
+        "node_modules/a": entry,
+        "node_modules/a/node_modules/c": bundled,
+      },
     });
-    expect(files.get("package-lock.json")).not.toMatch(/resolved|evil|mine/);
+    expect(files.get("package-lock.json")).not.toMatch(/resolved|evil|mine|license/);
   });
 
   test.each([
@@ -146,6 +205,29 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     [JSON.stringify({ lockfileVersion: 1 }), "expected a lockfile of version 2 or 3"],
     [lock({ "node_modules/a": { link: true, resolved: "a" } }), "is a link"],
     [lock({ "node_modules/a": { version: "1.0.0" } }), "has no integrity"],
+    [lock({ "node_modules/a": { version: "1.0.0", inBundle: true } }), "has no integrity"],
+    [
+      lock({
+        "node_modules/a": { version: "1.0.0", integrity: "x" },
+        "node_modules/a/node_modules/b": { version: "1.0.0", inBundle: true },
+      }),
+      "has no integrity",
+    ],
+    ...Object.entries({
+      dependencies: { b: "git+https://x/b" },
+      optionalDependencies: { b: "https://x/b.tgz" },
+      peerDependencies: { b: "file:../b" },
+      peerDependenciesMeta: { b: { optional: "yes" } },
+      bundleDependencies: ["../b"],
+      bin: { b: "../../b" },
+      os: [{}],
+      hasInstallScript: "yes",
+    }).map(([key, value]) => [
+      lock({ "node_modules/a": { version: "1.0.0", integrity: "x", [key]: value } }),
+      `"${key}" with a value that is refused`,
+    ]),
+    [lock({ "node_modules/a": { version: "1.0.0", integrity: "x", bin: { b: "/b" } } }), '"bin"'],
+    [lock({ [`node_modules/a${"/node_modules/a".repeat(200)}`]: {} }), "has a path of more than"],
     [
       lock({ "node_modules/a": { version: "1.0.0", integrity: "x", hasShrinkwrap: true } }),
       "has packages of its own npm-shrinkwrap.json",
@@ -162,8 +244,8 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     ],
     [lock({ "node_modules/a": { version: "file:a" } }), "has no version of a registry"],
     [lock({ "node_modules/a": { version: "1.0.0", name: "../a" } }), "has no name of a package"],
-    [lock({}, { dependencies: { a: "file:a" } }), "is not a semver range"],
-    [lock({}, { optionalDependencies: { a: "https://x" } }), "is not a semver range"],
+    [lock({}, { dependencies: { a: "file:a" } }), "more than semver ranges"],
+    [lock({}, { optionalDependencies: { a: "https://x" } }), "more than semver ranges"],
   ])("%s is refused", (text, message) => {
     expect(() => readNodeLock(text)).toThrow(message);
   });

@@ -1,7 +1,7 @@
 /**
  * How many sandboxes wait for calls.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { maxWarm } from "../../../worker/manifest/fields/warm.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * The invoke request on the wire, as real agents send it and as nobody should.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";

@@ -1,7 +1,7 @@
 /**
  * The answer on the wire, held to what real agents accept.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";

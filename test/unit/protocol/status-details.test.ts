@@ -1,7 +1,7 @@
 /**
  * What a status says besides its text, as untrusted tools write it.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { encodeStatus } from "../../../worker/protocol/messages/status.ts";
 import { readStatusDetails } from "../../../worker/protocol/messages/status-details.ts";

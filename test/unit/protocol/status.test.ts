@@ -1,7 +1,7 @@
 /**
  * The status notification on the wire.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { encodeStatus } from "../../../worker/protocol/messages/status.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Topics: printing and parsing, what is refused, and how patterns match.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import {
   invokeTopic,

@@ -1,7 +1,7 @@
 /**
  * The profiles of the design document, and which of them a call runs under.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   type LimitName,

@@ -2,7 +2,7 @@
  * Limits as a command prefix.
  */
 import { readFile } from "node:fs/promises";
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * Delays between attempts.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { backoffDelays } from "../../../worker/support/backoff.ts";
 

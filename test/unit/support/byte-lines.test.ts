@@ -1,7 +1,7 @@
 /**
  * Streams of bytes that are cut into lines.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { LineSplitter } from "../../../worker/support/text/byte-lines.ts";
 

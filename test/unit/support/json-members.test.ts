@@ -1,7 +1,7 @@
 /**
  * Objects that are taken apart into the texts of their members.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { sliceMembers } from "../../../worker/support/json/members.ts";
 import { timesTheWork } from "../../support/cpu-time.ts";

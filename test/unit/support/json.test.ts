@@ -1,7 +1,7 @@
 /**
  * Decoding of JSON that somebody else wrote.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   JsonError,

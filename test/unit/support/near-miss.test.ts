@@ -1,7 +1,7 @@
 /**
  * The known name that a misspelt one means.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { nearest } from "../../../worker/support/text/near-miss.ts";
 

@@ -1,7 +1,7 @@
 /**
  * The slots that bound how many calls run and wait.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../support/properties/property.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { Semaphore, SemaphoreFullError } from "../../../worker/support/semaphore.ts";

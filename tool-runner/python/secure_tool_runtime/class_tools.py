@@ -15,8 +15,9 @@ class DynamicTool:
     `_run_async_impl`.
 
     A subclass says by `ctx_facade_param_name` which entry of `args` gets the context and by
-    `artifact_params`, or `artifact_args` for single ones, which get artifacts. The other members
-    describe the tool to an agent that loads it itself; the worker does not use them.
+    `artifact_params`, or `artifact_args` for single ones, which get artifacts. `tool_description`
+    and `parameters_schema` describe it to agents. The other members are for an agent that loads the
+    tool itself; the worker does not use them.
     """
 
     # A class to validate the configuration with, such as a pydantic model; the tool gets its

@@ -43,9 +43,14 @@ def require_method(tool: type, call: Call) -> None:
     """Raises Failure for a class that is no tool."""
     if not callable(getattr(tool, _METHOD, None)):
         text = f'Class "{call.class_name}" of module "{call.module}" has no method "{_METHOD}"'
-        if callable(getattr(tool, "create_tools", None)):
+        if is_provider(tool):
             text = f'Class "{call.class_name}" provides several tools; name them by "tools" in the manifest'
         raise Failure("TOOL_NOT_FOUND", text)
+
+
+def is_provider(tool: type) -> bool:
+    """Whether a class makes tools, and is none itself."""
+    return not callable(getattr(tool, _METHOD, None)) and callable(getattr(tool, "create_tools", None))
 
 
 def artifact_kinds(instance: object) -> dict:

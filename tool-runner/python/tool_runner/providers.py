@@ -13,18 +13,32 @@ def provided_by(provider: type, call: Call) -> tuple:
     """The registered function of the tool `call.tool_name`, or None and the class tool that the
     provider makes. Raises Failure, and what the class raises.
     """
-    registered = {each.__name__: each for each in getattr(provider, _REGISTERED, ())}
+    registered = _registered_with(provider)
     if call.tool_name in registered:
         return registered[call.tool_name], None
-    made = {}
-    if callable(getattr(provider, "create_tools", None)):
-        tool_config, instance = _instance_of(provider, call)
-        made = {each.tool_name: each for each in instance.create_tools(tool_config)}
+    made = _made_by(provider, call)
     if call.tool_name in made:
         return None, made[call.tool_name]
     names = ", ".join(sorted([*registered, *made])) or "none"
     text = f'Class "{call.class_name}" provides no tool "{call.tool_name}"; its tools: {names}'
     raise Failure("TOOL_NOT_FOUND", text)
+
+
+def all_provided(provider: type, call: Call) -> dict:
+    """Every tool by its name, each as `provided_by` returns it. Raises what that raises."""
+    made = {name: (None, tool) for name, tool in _made_by(provider, call).items()}
+    return {**made, **{name: (each, None) for name, each in _registered_with(provider).items()}}
+
+
+def _registered_with(provider: type) -> dict:
+    return {each.__name__: each for each in getattr(provider, _REGISTERED, ())}
+
+
+def _made_by(provider: type, call: Call) -> dict:
+    if not callable(getattr(provider, "create_tools", None)):
+        return {}
+    tool_config, instance = _instance_of(provider, call)
+    return {each.tool_name: each for each in instance.create_tools(tool_config)}
 
 
 def provider_of(function: object, call: Call) -> tuple:

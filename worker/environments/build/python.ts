@@ -11,8 +11,21 @@ import {
   parseRequirementsFile,
 } from "../../manifest/requirements/python-file.ts";
 import { EnvironmentError, type EnvironmentPlan } from "../environments.ts";
-import { type InstallerOptions, findUv, pythonInstaller } from "./installers.ts";
-import { type BuildHost, type BuildStep, type Installed, buildPaths, runStep } from "./run.ts";
+import { type PackageCache, cacheInside, withCache } from "./cache.ts";
+import {
+  type InstallerOptions,
+  type InstallerProgram,
+  findUv,
+  pythonInstaller,
+} from "./installers.ts";
+import {
+  type BuildHost,
+  type BuildStep,
+  type Installed,
+  type TimedHost,
+  buildPaths,
+  runStep,
+} from "./run.ts";
 import type { RegistrySettings } from "../registry/settings.ts";
 
 /** Folder of an environment. */
@@ -26,16 +39,21 @@ export interface BuilderParts {
   readonly host: BuildHost;
   readonly registry: RegistrySettings;
   readonly installers: InstallerOptions;
+  /** Undefined where the operator wants none. */
+  readonly cache: PackageCache | undefined;
   /** Throws EnvironmentError for a name that is not allowed. */
   requireAllowed(names: Iterable<string>): void;
 }
+
+/** What one build uses. */
+export type BuildParts = BuilderParts & { readonly host: TimedHost };
 
 /**
  * Installs the plan. Calls `take` with the directory that has {@link pythonFolder}. Throws
  * EnvironmentError, SandboxError; rejects with the signal's reason.
  */
 export async function installPython<Result>(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   take: (output: FileHandle, installed: Installed) => Promise<Result>,
   signal: AbortSignal,
@@ -56,9 +74,8 @@ export async function installPython<Result>(
     ...(access.wheels === undefined ? [] : ["--find-links", access.wheels]),
     ...["-r", join(buildPaths.input, requirementsFile)],
   ];
-  const step: BuildStep = {
+  const step = {
     title: program.name,
-    argv: [...program.argv, ...(program.name === "uv" ? ["pip"] : []), "install", ...options],
     environment: new Map([
       // As an option it says the same to both installers.
       ...[...access.environment].filter(([name]) => name !== "UV_NO_BUILD"),
@@ -71,22 +88,58 @@ export async function installPython<Result>(
     files: new Map([[requirementsFile, requirements], ...access.files]),
     redaction: access.redaction,
   };
-  return runStep(
-    parts.host,
-    step,
-    (output, over) => take(output, { installer: program.name, names, signal: over }),
+  return withCache(
+    // Where archives of source are asked for, no build does without their code.
+    access.environment.has("PIP_NO_BINARY") ? undefined : parts.cache,
+    program.name,
+    (cache) => {
+      const argv = [...commandOf(program, interpreter.executable, cache !== undefined), ...options];
+      return runStep(
+        parts.host,
+        { ...step, argv, cache },
+        (output, over) => take(output, { installer: program.name, names, signal: over }),
+        signal,
+      );
+    },
     signal,
   );
 }
 
+/** The command that installs: with the cache, wheels only. */
+function commandOf(
+  { name, argv }: InstallerProgram,
+  python: string,
+  isCached: boolean,
+): readonly string[] {
+  const wheelsOnly = ["--cache-dir", cacheInside, "--only-binary", ":all:"];
+  if (name === "uv")
+    return [...argv, "pip", "install", ...(isCached ? wheelsOnly : ["--no-cache"])];
+  if (!isCached) return [...argv, "install", "--no-cache-dir"];
+  return [python, "-I", "-c", pipAlone, "install", ...wheelsOnly];
+}
+
+/**
+ * pip, which can start no program. `--only-binary` does not count for an archive of source that a
+ * wheel requires by its URL.
+ */
+const pipAlone = `
+import runpy, sys
+starts = {"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+def refuse(event, args):
+    if event in starts:
+        raise PermissionError("a build with a cache runs no other program")
+sys.addaudithook(refuse)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+`;
+
 const pipOptions = [
-  ...["--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-color"],
+  ...["--no-input", "--disable-pip-version-check", "--no-color"],
   ...["--progress-bar", "off", "--no-warn-script-location"],
 ];
 
 function uvOptions(python: string): readonly string[] {
   return [
-    ...["--no-config", "--no-cache", "--no-progress", "--color", "never", "--no-python-downloads"],
+    ...["--no-config", "--no-progress", "--color", "never", "--no-python-downloads"],
     ...["--python", python, "--link-mode", "copy", "--compile-bytecode"],
   ];
 }
@@ -118,7 +171,7 @@ function isOn(value: string | undefined): boolean {
 
 /** The requirements of a `uv.lock` with their hashes, checked as those of a file. */
 async function exportLock(
-  parts: BuilderParts,
+  parts: BuildParts,
   plan: EnvironmentPlan,
   signal: AbortSignal,
 ): Promise<{ readonly names: readonly string[]; readonly requirements: string }> {

@@ -7,6 +7,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import type { Profile } from "../../sandbox/profile.ts";
 import {
+  type CapturedOutput,
   type ExitReport,
   type ReadOnlyMount,
   type SandboxBackend,
@@ -15,8 +16,9 @@ import {
 import { workDirNames } from "../../sandbox/work/work-dir.ts";
 import { below, openDirectory } from "../../support/files/below.ts";
 import type { Clock } from "../../support/clock.ts";
-import { EnvironmentError } from "../environments.ts";
+import { EnvironmentError, InstallerError } from "../environments.ts";
 import type { Redaction } from "../registry/redaction.ts";
+import { type LentCache, cacheInside } from "./cache.ts";
 
 /** Paths of a build inside its sandbox. */
 export const buildPaths = {
@@ -35,6 +37,11 @@ export interface BuildHost {
   readonly profile: Profile;
   readonly clock: Clock;
   readonly timeoutSeconds: number;
+}
+
+/** With the end of one build, which may take several steps. */
+export interface TimedHost extends BuildHost {
+  readonly deadline: AbortSignal;
 }
 
 /** What an installer has installed. */
@@ -63,6 +70,8 @@ export interface BuildStep {
   readonly mounts: readonly ReadOnlyMount[];
   /** Content of files in {@link buildPaths.input}, by name. */
   readonly files: ReadonlyMap<string, string>;
+  /** Mounted at {@link cacheInside}. For a step that runs no code of packages only. */
+  readonly cache?: LentCache | undefined;
   readonly redaction: Redaction;
 }
 
@@ -71,12 +80,11 @@ const withTemporary = ["/bin/sh", "-c", `mkdir ${buildPaths.temporary} && exec "
 
 /**
  * Runs the step, and calls `take` with the open directory `output/` while nothing of the sandbox
- * runs, in the same time limit. Throws EnvironmentError with the installer's last lines;
- * SandboxError; rejects with the
- * signal's reason.
+ * runs, in the same time limit. Throws EnvironmentError with the installer's last lines, which is
+ * InstallerError unless time was up; SandboxError; rejects with the signal's reason.
  */
 export async function runStep<Result>(
-  host: BuildHost,
+  host: TimedHost,
   step: BuildStep,
   take: (output: FileHandle, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
@@ -95,33 +103,44 @@ export async function runStep<Result>(
     ["TMPDIR", buildPaths.temporary],
     ...step.environment,
   ]);
-  const request = { profile, memoryBound: "resident" as const, mounts, devices: [], environment };
+  const { cache } = step;
+  const request = {
+    profile,
+    memoryBound: "resident" as const,
+    mounts,
+    writable: cache === undefined ? [] : [{ source: cache.path, target: cacheInside }],
+    devices: [],
+    environment,
+  };
   const sandbox = held.use(await host.backend.acquire(request, signal));
   for (const [name, content] of step.files)
     await sandbox.workDir.writeInput(name, { body: Readable.from([Buffer.from(content)]) }, signal);
-  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const over = AbortSignal.any([signal, host.deadline]);
   const execution = await sandbox.start({ argv: [...withTemporary, ...step.argv] });
   const stop = (): void => void execution.stop(0).catch(() => undefined);
   over.addEventListener("abort", stop, { once: true });
   if (over.aborted) stop();
+  const ended = new AbortController();
+  cache
+    ?.watch(profile.limits.diskBytes, (limit) => execution.end(limit), ended.signal)
+    .catch(() => undefined);
   const report = await execution.exited;
+  ended.abort();
   over.removeEventListener("abort", stop);
   signal.throwIfAborted();
-  const problem = over.aborted ? `took more than ${timeoutSeconds} s` : problemOf(report);
-  if (problem !== undefined)
-    throw new EnvironmentError(`${step.title} ${problem}`, {
-      output: lastLines(report, step.redaction),
-    });
+  const output = lastLines(report, step.redaction);
+  const late = `${step.title} took more than ${timeoutSeconds} s`;
+  if (over.aborted) throw new EnvironmentError(late, { output });
+  const problem = problemOf(report);
+  if (problem !== undefined) throw new InstallerError(`${step.title} ${problem}`, { output });
   await using directory = await open(sandbox.workDir.path, openDirectory);
-  await using output = await open(below(directory, workDirNames.output), openDirectory);
+  await using made = await open(below(directory, workDirNames.output), openDirectory);
   try {
-    return await take(output, over);
+    return await take(made, over);
   } catch (error) {
     signal.throwIfAborted();
     if (!over.aborted) throw error;
-    throw new EnvironmentError(`${step.title} took more than ${timeoutSeconds} s`, {
-      cause: error,
-    });
+    throw new EnvironmentError(late, { cause: error });
   }
 }
 
@@ -194,10 +213,20 @@ function problemOf({ started, exceeded, exitCode, signal }: ExitReport): string 
 }
 
 /** The end of both streams, without secrets and control characters. */
-function lastLines({ stdout, stderr }: ExitReport, redaction: Redaction): string {
-  const lines = `${stdout.text}\n${stderr.text}`
+export function lastLines(
+  { stdout, stderr }: Pick<ExitReport, "stdout" | "stderr">,
+  redaction: Redaction,
+): string {
+  const lines = `${wholeLines(stdout)}\n${wholeLines(stderr)}`
     .split(/[\r\n]+/)
     .map((line) => line.replaceAll(/\x1b\[[0-9;]*[A-Za-z]|\p{Cc}/gu, "").trimEnd())
     .filter((line) => line !== "");
   return redaction.apply(lines.slice(-maxLines).join("\n")).slice(-maxCharacters);
+}
+
+/** Without a first line whose beginning is lost: it may begin within a secret. */
+function wholeLines({ text, droppedBytes }: CapturedOutput): string {
+  if (droppedBytes === 0) return text;
+  const end = text.search(/[\r\n]/);
+  return end < 0 ? "" : text.slice(end);
 }

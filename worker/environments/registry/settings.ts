@@ -59,11 +59,11 @@ export class RegistrySettings {
     const npmrc = runtime === "node" ? (await this.#secretFiles("npm")).get("npmrc") : undefined;
     const lines = npmrc?.match(/^.*\bregistry\s*=.*$/gm)?.map(withoutCredentials) ?? [];
     return createHash("sha256")
-      .update(JSON.stringify([values, lines]))
+      .update(JSON.stringify([values, lines, runtime === "python" ? this.#options.wheelsDir : ""]))
       .digest("hex");
   }
 
-  /** What an installer gets. Throws EnvironmentError for a secret file that cannot be read. */
+  /** What an installer gets. Throws EnvironmentError for a file that is not there. */
   async accessOf(installer: Installer): Promise<RegistryAccess> {
     const environment = new Map<string, string>();
     const shares: { path: string; target: string }[] = [];
@@ -133,14 +133,18 @@ function otherName(
   return installer === "npm" || installers.includes(installer) ? undefined : also;
 }
 
-/** A value with the paths of the host in it as they are inside. */
+/** A value with the paths of the host in it as they are inside. Throws EnvironmentError. */
 async function located(
   { name, holds }: RegistryVariable,
   value: string,
   mount: (path: string, name: string) => string,
 ): Promise<string> {
   if (holds === "setting") return value;
-  if (holds === "file") return mount(value, name.toLowerCase());
+  if (holds === "file") {
+    const isThere = value.startsWith("/") && (await stat(value).catch(() => undefined));
+    if (!isThere) throw new EnvironmentError(`${name} names no file by its absolute path`);
+    return mount(value, name.toLowerCase());
+  }
   const places = value.split(/[\s,]+/).filter(Boolean);
   const found = await Promise.all(
     places.map(async (place, index) => {

@@ -10,8 +10,13 @@ import { Semaphore } from "../../support/semaphore.ts";
 import { abortable, withTimeout } from "../../support/timeout.ts";
 import type { CheckAnswer, CheckRequest } from "./check.ts";
 
-/** Threads at once; calls in flight bound the checks that wait. */
+/** Threads at once. Calls in flight bound the waiting checks, {@link checkWaitMs} their time. */
 const maxThreads = 2;
+/** Of these, threads for one schema, and for all schemas that were too slow lately. */
+const maxThreadsOfOne = 1;
+const maxThreadsOfSlow = 1;
+/** Milliseconds until a check has to have a thread. */
+export const checkWaitMs = 5_000;
 /** Milliseconds until a thread is ready, and for one check. */
 const startTimeoutMs = 30_000;
 export const checkTimeoutMs = 2_000;
@@ -28,6 +33,8 @@ export class CheckFailedError extends Error {}
 export class SchemaChecker implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #permits = new Semaphore({ capacity: maxThreads, maxWaiting: Infinity });
+  readonly #slow = new Semaphore({ capacity: maxThreadsOfSlow, maxWaiting: Infinity });
+  readonly #ofSchema = new WeakMap<JsonObject, Semaphore>();
   readonly #idle: Worker[] = [];
   readonly #keys = new WeakMap<JsonObject, number>();
   /** Times of the last checks that took too long, at most {@link maxSlowChecks}. */
@@ -51,8 +58,8 @@ export class SchemaChecker implements AsyncDisposable {
   async check(request: Omit<CheckRequest, "key">, over: AbortSignal): Promise<CheckAnswer> {
     const { schema } = request;
     const signal = AbortSignal.any([over, this.#end.signal]);
-    using _permit = await this.#permits.acquire(signal);
-    if (this.#isSlow(schema)) throw new CheckFailedError("is too slow");
+    using _turn = await this.#turn(schema, signal);
+    if (this.#slowChecks(schema) >= maxSlowChecks) throw new CheckFailedError("is too slow");
     const key = this.#keyOf(schema);
     const thread = this.#idle.pop() ?? (await this.#start(signal));
     try {
@@ -73,11 +80,38 @@ export class SchemaChecker implements AsyncDisposable {
     await Promise.all(this.#idle.splice(0).map((thread) => thread.terminate()));
   }
 
-  /** One value may be at fault for one check. */
-  #isSlow(schema: JsonObject): boolean {
+  /**
+   * Waits for a thread, behind at most one check of a schema that was too slow lately. Rejects with
+   * CheckFailedError, or the signal's reason.
+   */
+  async #turn(schema: JsonObject, signal: AbortSignal): Promise<Disposable> {
+    try {
+      return await withTimeout(checkWaitMs, this.#clock, signal, async (over) => {
+        using held = new DisposableStack();
+        held.use(await this.#own(schema).acquire(over));
+        if (this.#slowChecks(schema) > 0) held.use(await this.#slow.acquire(over));
+        held.use(await this.#permits.acquire(over));
+        return held.move();
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new CheckFailedError("waited too long", { cause: error });
+    }
+  }
+
+  #own(schema: JsonObject): Semaphore {
+    const own =
+      this.#ofSchema.get(schema) ??
+      new Semaphore({ capacity: maxThreadsOfOne, maxWaiting: Infinity });
+    this.#ofSchema.set(schema, own);
+    return own;
+  }
+
+  /** Checks that took too long lately, at most {@link maxSlowChecks}. A value may cause one. */
+  #slowChecks(schema: JsonObject): number {
     const times = this.#slowAtMs.get(schema) ?? [];
     const sinceMs = this.#clock.monotonicMs() - slowSchemaMs;
-    return times.filter((atMs) => atMs > sinceMs).length >= maxSlowChecks;
+    return times.filter((atMs) => atMs > sinceMs).length;
   }
 
   #keyOf(schema: JsonObject): number {

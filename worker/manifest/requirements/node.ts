@@ -6,6 +6,8 @@ import validRange from "semver/ranges/valid.js";
 
 /** Longest name of npm. */
 const maxNameLength = 214;
+/** Longest range, in characters. */
+const maxRangeLength = 500;
 const part = "[A-Za-z0-9][A-Za-z0-9._~-]*";
 const packageName = new RegExp(`^(?:@${part}/)?${part}$`);
 
@@ -23,7 +25,7 @@ export function isNodePackageName(name: string): boolean {
 
 /** Whether it is a semver range. */
 export function isNodeRange(range: string): boolean {
-  return !/\p{Cc}/u.test(range) && validRange(range) !== null;
+  return range.length <= maxRangeLength && !/\p{Cc}/u.test(range) && validRange(range) !== null;
 }
 
 /** Reads `name` or `name@range`; undefined for anything else. */

@@ -6,6 +6,8 @@ import { type Requirement, parseRequirement } from "./python.ts";
 
 /** Most requirements of a file, and of an exported lockfile. */
 const maxRequirements = 2_000;
+/** Longest line with its continuations, in characters: a requirement and a hundred hashes. */
+const maxLineLength = 16_384;
 
 /** A requirement of a file, with the hashes that its archives may have. */
 export interface HashedRequirement extends Requirement {
@@ -24,7 +26,8 @@ const hash = /^--hash=(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{1
 export function parseRequirementsFile(text: string): readonly HashedRequirement[] {
   const found: HashedRequirement[] = [];
   for (const { line, number } of logicalLines(text)) {
-    const content = line.replace(/(?:^|\s)#.*$/, "").trim();
+    const comment = line.search(/(?:^|\s)#/);
+    const content = (comment < 0 ? line : line.slice(0, comment)).trim();
     if (content === "") continue;
     found.push(parseLine(content, number));
     if (found.length > maxRequirements)
@@ -52,8 +55,8 @@ function parseLine(content: string, number: number): HashedRequirement {
     throw new RequirementsError(
       `line ${number}: the option ${option} is refused; accepted: requirements, their hashes, comments`,
     );
-  const [requirement = "", ...options] = content.split(/\s+(?=--)/);
-  const parsed = parseRequirement(requirement);
+  const [requirement = "", ...options] = content.split(/\s(?=--)/);
+  const parsed = parseRequirement(requirement.trim());
   const hashes = options.map((text) => hash.exec(text.trim())?.[1]);
   if (parsed === undefined || hashes.includes(undefined))
     throw new RequirementsError(
@@ -62,17 +65,18 @@ function parseLine(content: string, number: number): HashedRequirement {
   return { ...parsed, hashes: hashes.filter((value) => value !== undefined).sort() };
 }
 
-/** Lines with their continuations joined, and the number of the first. */
+/** Lines with their continuations joined, and the number of the first. Throws RequirementsError. */
 function* logicalLines(text: string): Generator<{ line: string; number: number }> {
   let [line, number] = ["", 1];
-  for (const [index, part] of text.split(/\r?\n/).entries()) {
+  for (const [index, part] of text.split(/\r\n?|\n/).entries()) {
     if (line === "") number = index + 1;
     // A comment has no continuation.
-    if (part.endsWith("\\") && !/^\s*#/.test(part)) {
-      line += `${part.slice(0, -1)} `;
-      continue;
-    }
-    yield { line: line + part, number };
+    const goesOn = part.endsWith("\\") && !/^\s*#/.test(part);
+    line += goesOn ? `${part.slice(0, -1)} ` : part;
+    if (line.length > maxLineLength)
+      throw new RequirementsError(`line ${number} has more than ${maxLineLength} characters`);
+    if (goesOn) continue;
+    yield { line, number };
     line = "";
   }
   if (line !== "") yield { line, number };

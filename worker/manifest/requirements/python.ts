@@ -17,11 +17,8 @@ export interface Requirement {
   readonly text: string;
 }
 
-const name = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?";
-const requirement = new RegExp(
-  `^(${name})\\s*(?:\\[\\s*(${name}(?:\\s*,\\s*${name})*)\\s*\\])?` +
-    "\\s*(\\(?[\\s0-9A-Za-z.*+!<>=~,_-]*\\)?)\\s*(?:;(.*))?$",
-);
+const nameCharacters = /^[A-Za-z0-9._-]+/;
+const specifierCharacters = /^[0-9A-Za-z.*+!<>=~,_-]*$/;
 
 /** A token of an environment marker. Texts have no blanks: pip splits lines at them. */
 const markerToken =
@@ -39,10 +36,11 @@ const archiveName = /\.(?:whl|zip|tar|tgz|tbz|txz|tlz|gz|bz2|xz|lz|lzma|egg)$/i;
 /** The normal form of a requirement; undefined for anything else. */
 export function parseRequirement(text: string): Requirement | undefined {
   if (text.length > maxRequirementLength || /[^\P{Cc}\t]/u.test(text)) return undefined;
-  const [, given = "", extras, specifiers = "", marker] = requirement.exec(text.trim()) ?? [];
-  if (given === "" || archiveName.test(given)) return undefined;
-  const versions = specifiers.replace(/^\((.*)\)$/, "$1").replaceAll(/\s+/g, "");
-  if (/[()]/.test(versions) || (versions !== "" && !isRange(versions))) return undefined;
+  const { given, extras, versions, marker } = partsOf(text.trim());
+  if (!isName(given) || archiveName.test(given) || extras?.every(isName) === false)
+    return undefined;
+  if (!specifierCharacters.test(versions) || (versions !== "" && !isRange(versions)))
+    return undefined;
   const condition = marker === undefined ? "" : normalMarker(marker);
   if (condition === undefined) return undefined;
   const normal = normalName(given);
@@ -54,13 +52,42 @@ export function parseRequirement(text: string): Requirement | undefined {
   };
 }
 
+/**
+ * The parts of a requirement, unchecked. It is cut at its signs: a pattern of the whole would try
+ * each way to share blanks between its parts.
+ */
+function partsOf(text: string) {
+  const [head, marker] = cut(text, ";");
+  const [given = ""] = nameCharacters.exec(head) ?? [];
+  const rest = head.slice(given.length).trim();
+  const [inside, after] = rest.startsWith("[") ? cut(rest.slice(1), "]") : [undefined, rest];
+  // A bracket that does not end stays, and is refused with the specifiers.
+  const specifiers = (after ?? rest).trim().replace(/^\((.*)\)$/, "$1");
+  return {
+    given,
+    extras: inside?.split(",").map((extra) => extra.trim()),
+    versions: specifiers.replaceAll(/\s+/g, ""),
+    marker,
+  };
+}
+
+/** The text before a sign and after it; undefined for the second where there is no sign. */
+function cut(text: string, sign: string): readonly [string, string | undefined] {
+  const at = text.indexOf(sign);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+function isName(text: string): boolean {
+  return nameCharacters.exec(text)?.[0] === text && !/^[._-]|[._-]$/.test(text);
+}
+
 /** A package's name as PEP 503 compares it. */
 export function normalName(given: string): string {
   return given.replaceAll(/[-_.]+/g, "-").toLowerCase();
 }
 
-function normalExtras(extras: string): string {
-  return [...new Set(extras.split(",").map((extra) => normalName(extra.trim())))].sort().join(",");
+function normalExtras(extras: readonly string[]): string {
+  return [...new Set(extras.map(normalName))].sort().join(",");
 }
 
 /** Starts with an operator: a bare version is a range to the library, and none to installers. */

@@ -3,16 +3,14 @@
  * are polled as the manifest is, and one that cannot be used leaves the others, and its last good
  * state, as they are.
  */
-import { constants } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { ChangeHints } from "../../support/change-hints.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { NewId } from "../../support/ids.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import { pollMs, settleMs } from "../watch.ts";
-import { CopyError, ToolsetError } from "./budget.ts";
-import { type PartOptions, type ToolsetPart, isToolsetName, readPart } from "./part.ts";
+import { ToolsetError } from "./budget.ts";
+import { type FoundToolset, findToolsets, problemOf, stateOf } from "./find.ts";
+import { type PartOptions, type ToolsetPart, readPart } from "./part.ts";
 import {
   type Snapshot,
   type ToolsetLease,
@@ -20,10 +18,7 @@ import {
   type ToolsetSource,
   Snapshots,
 } from "./snapshots.ts";
-import { treeState } from "./tree.ts";
 
-/** Largest number of toolsets. */
-export const maxToolsets = 100;
 /** Least pause after a poll, in lengths of that poll: it takes 5 % of a core. */
 const pausePerPoll = 19;
 
@@ -45,14 +40,10 @@ export interface ToolsetsOptions extends PartOptions {
   readonly hints?: boolean;
 }
 
-/** A toolset as the last poll found it. */
-interface Found {
-  /** Differs after a change; undefined where it is gone. */
-  readonly state: string | undefined;
-  readonly source: ToolsetSource | undefined;
-  /** Why it cannot be read. */
-  readonly problem?: string;
-}
+/** What the last poll found of a toolset. */
+type Found = FoundToolset | typeof isGone;
+
+const isGone = { state: undefined, source: undefined, problem: undefined } as const;
 
 /** A toolset that was found before. */
 interface Known {
@@ -155,61 +146,22 @@ export class Toolsets {
     }
   }
 
-  /** Everything that is there, and what is known and gone. */
+  /** Everything that is there, and what is known and gone; nothing where that cannot be told. */
   async #find(signal: AbortSignal): Promise<ReadonlyMap<string, Found>> {
-    const { directory } = this.#options;
-    const found = new Map<string, Found>();
-    const watched = [directory];
-    const sources = await this.#list();
-    if (sources === undefined) return found;
-    for (const [name, source] of sources) {
-      signal.throwIfAborted();
-      if (typeof source === "string") {
-        found.set(name, { state: source, source: undefined, problem: source });
-        continue;
-      }
-      try {
-        const { state, directories } = await stateOf(source);
-        watched.push(...directories);
-        found.set(name, { state, source });
-      } catch (error) {
-        const problem = problemOf(error);
-        found.set(name, { state: problem, source, problem });
-      }
-    }
-    for (const name of this.#known.keys())
-      if (!found.has(name)) found.set(name, { state: undefined, source: undefined });
-    this.#watched = watched;
-    return found;
-  }
-
-  /** The toolsets by name, or why they are none; undefined when the directory cannot be read. */
-  async #list(): Promise<ReadonlyMap<string, ToolsetSource | string> | undefined> {
     const { directory, log } = this.#options;
-    const sources = new Map<string, ToolsetSource | string>();
     try {
-      const entries = await readdir(directory, { withFileTypes: true });
-      for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-        if (entry.name.startsWith(".")) continue;
-        const kind = entry.isDirectory() ? "directory" : "archive";
-        const name = kind === "archive" ? entry.name.replace(/\.zip$/, "") : entry.name;
-        if (entry.isSymbolicLink()) sources.set(name, "is a link");
-        else if (kind === "archive" && !entry.name.endsWith(".zip")) continue;
-        else if (!isToolsetName(name)) sources.set(name, nameProblem);
-        else if (sources.has(name)) sources.set(name, "is there twice, as directory and ZIP file");
-        else if (sources.size >= maxToolsets)
-          sources.set(name, `is one of more than ${maxToolsets}`);
-        else sources.set(name, { path: join(directory, entry.name), kind });
-        if (sources.size > 2 * maxToolsets) break;
-      }
+      const { byName, directories } = await findToolsets(directory, signal);
       this.#problem = undefined;
-      return sources;
+      this.#watched = directories;
+      const gone = [...this.#known.keys()].filter((name) => !byName.has(name));
+      return new Map<string, Found>([...byName, ...gone.map((name) => [name, isGone] as const)]);
     } catch (error) {
+      signal.throwIfAborted();
       const problem = `TOOLSETS_DIR ${problemOf(error)}`;
       if (this.#problem !== problem)
         logEvent(log, "toolset.directory_unreadable", { reason: problem });
       this.#problem = problem;
-      return undefined;
+      return new Map();
     }
   }
 
@@ -268,29 +220,4 @@ export class Toolsets {
       throw error;
     }
   }
-}
-
-const nameProblem =
-  "has a name that is none: 1 to 50 letters, digits, - and single _ inside, a letter or digit first";
-
-async function stateOf({
-  path,
-  kind,
-}: ToolsetSource): Promise<{ readonly state: string; readonly directories: readonly string[] }> {
-  if (kind === "directory") {
-    const { fingerprint, directories } = await treeState(path);
-    return { state: fingerprint, directories };
-  }
-  const { mode, size, mtimeMs, ctimeMs, ino } = await lstat(path);
-  if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new ToolsetError("is no file");
-  return { state: [size, mtimeMs, ctimeMs, ino].join(), directories: [] };
-}
-
-/** In words without paths of the host. */
-function problemOf(error: unknown): string {
-  if (error instanceof ToolsetError || error instanceof CopyError) return error.message;
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT") return "does not exist";
-  if (code === undefined) throw error;
-  return `cannot be read (${code})`;
 }

@@ -2,7 +2,7 @@
  * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
  */
 import type { Profile } from "../profile.ts";
-import { type Device, type ReadOnlyMount, workDirInside } from "../sandbox.ts";
+import { type Device, type ReadOnlyMount, type WritableMount, workDirInside } from "../sandbox.ts";
 import type { BoundInput } from "../work/inputs.ts";
 import { workDirNames } from "../work/work-dir.ts";
 
@@ -35,6 +35,7 @@ export interface BwrapOptions {
   /** The work directory on the host. */
   readonly workDir: string;
   readonly mounts: readonly ReadOnlyMount[];
+  readonly writable?: readonly WritableMount[] | undefined;
   /** Inputs that are mounted over empty files of the work directory. */
   readonly boundInputs?: readonly BoundInput[];
   readonly devices: readonly Device[];
@@ -130,6 +131,7 @@ export function bwrapOptions(options: BwrapOptions): readonly string[] {
     ...["--size", size, "--tmpfs", "/tmp"],
     ...(profile.hasVar ? ["--size", size, "--tmpfs", "/var"] : []),
     ...options.mounts.flatMap((mount) => ["--ro-bind", mount.source, mount.target]),
+    ...(options.writable ?? []).flatMap(({ source, target }) => ["--bind", source, target]),
     ...["--bind", options.workDir, workDirInside],
     ...(options.boundInputs ?? []).flatMap(({ name, source }) => [
       ...["--ro-bind", source],

@@ -113,7 +113,7 @@ export class ColdSandbox implements Sandbox {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
     const { bwrapBin, uid, clock, host, ownerTag } = this.#parts;
-    const { profile, memoryBound, mounts, devices, environment } = this.#request;
+    const { profile, memoryBound, mounts, writable, devices, environment } = this.#request;
     const { limits } = this;
     const { proc, limitsNested, namesHost, systemDirectories, hardLimits, cpuIds } = host;
     const isTemplate = templateDir !== undefined;
@@ -138,6 +138,7 @@ export class ColdSandbox implements Sandbox {
           systemDirectories,
           workDir,
           mounts,
+          writable,
           boundInputs,
           devices,
           environment,

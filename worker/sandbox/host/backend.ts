@@ -174,7 +174,7 @@ class HostSandbox implements Sandbox {
     this.#hardLimits = hardLimits;
     this.#request = request;
     this.#mark = mark;
-    this.#paths = new HostPaths(workDir.path, request.mounts);
+    this.#paths = new HostPaths(workDir.path, [...request.mounts, ...(request.writable ?? [])]);
   }
 
   locate(insidePath: string): string {

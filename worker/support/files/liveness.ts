@@ -15,6 +15,11 @@ const startingMs = 60_000;
 export async function isInUse(path: string): Promise<boolean> {
   const answer = await probe(path).catch(stateAfter);
   if (answer !== "absent") return answer === "alive";
+  return isStarting(path);
+}
+
+/** Whether a directory is so young that its owner may not listen yet. */
+export async function isStarting(path: string): Promise<boolean> {
   const stats = await stat(path).catch(() => undefined);
   return stats !== undefined && Date.now() - stats.mtimeMs < startingMs;
 }

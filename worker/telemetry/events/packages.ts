@@ -46,6 +46,13 @@ export const packageEvents = {
     when: "The requirements file or lockfile of a served tool changed and is refused.",
     action: "Correct the file by `reason`.",
   },
+  "packages.cache_unusable": {
+    level: "warn",
+    message: "cache of packages not usable",
+    facts: { err: "error" },
+    when: "An installation goes on without the [cache](packages.md#the-cache), or the cache could not be measured or emptied.",
+    action: "Check `PACKAGE_DIR/cache` by `err`.",
+  },
   "packages.removed": {
     level: "info",
     message: "unused environments removed",

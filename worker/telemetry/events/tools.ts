@@ -198,7 +198,7 @@ export const toolEvents = {
     facts: { tool: "text", code: "text", err: "error?" },
     when: "The code of a tool gave no [description](schemas.md#discovery); `err` is missing if its text is the tool's own. Calls run, with unchecked arguments; agents get `failed_discovery`.",
     action:
-      "See the reason: of a function or class with [`harness tool describe`](harness.md#tool-describe), of a program with [`PROGRAM --schema`](write-a-tool-in-any-language.md#the-description), of a provider by `code` and `err`. Correct the tool, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
+      "See the reason with [`harness tool describe`](harness.md#tool-describe). Correct the tool, or describe it in the manifest. The worker tries again when the code changes, and after a minute, then in doubling intervals.",
   },
   "tool.schema_refused": {
     level: "warn",

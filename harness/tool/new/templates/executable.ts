@@ -24,8 +24,8 @@ function shellScaffold(tool: string): Scaffold {
     ],
     entry: { executable: tool },
     tools: [tool],
-    target: undefined,
-    call: "--preload file=README.md",
+    target: tool,
+    call: (path) => `--preload ${quote(`file=${path}`)}`,
   };
 }
 
@@ -38,8 +38,8 @@ function goScaffold(tool: string): Scaffold {
     ],
     entry: { tool_dir: tool, executable: tool },
     tools: [tool],
-    target: undefined,
-    call: exampleArgs,
+    target: `${tool}/${tool}`,
+    call: () => exampleArgs,
     buildCommand: (path) => `CGO_ENABLED=0 go build -C ${quote(dirname(path))} -o ${quote(tool)} .`,
   };
 }

@@ -40,7 +40,7 @@ export function nodeScaffold(tool: string, names: ToolNames): Scaffold {
     entry: { module: `${file}.ts`, function: callable },
     tools: [tool],
     target: `${file}.ts:${callable}`,
-    call: exampleArgs,
+    call: () => exampleArgs,
   };
 }
 

@@ -24,8 +24,8 @@ export function pythonScaffold(shape: PythonShape, tool: string, names: ToolName
     ],
     entry: { module: file, ...entry },
     tools,
-    target: isProvider ? undefined : `${file}.py:${callable}`,
-    call: exampleArgs,
+    target: `${file}.py:${callable}`,
+    call: () => exampleArgs,
   };
 }
 
@@ -87,6 +87,11 @@ class ${callable}(DynamicTool):
     """Counts the words of a text and saves them, one in each line."""
 
     ctx_facade_param_name = "ctx"
+    parameters_schema = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    }
 
     async def _run_async_impl(
         self, args: dict[str, Any], tool_context: object = None, credential: Optional[str] = None

@@ -67,32 +67,38 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
       ["complete", largeBytes, "lose answer"],
     ])(title, { tags: "full" }, makesOneVersion);
 
-    test.for([
-      ["write", 10],
-      ["complete", largeBytes],
-    ] as const)("of which every %s loses its answer is known to be complete", async (row) => {
-      const [request, sizeBytes] = row;
+    type Sized = readonly [ObjectRequest, number];
+    const isKnownWhole = async ([request, sizeBytes]: Sized): Promise<void> => {
       await using store = await create();
       const scope = newScope();
       fault(request, { kind: "lose answer" }, always);
       expect(await save(store, scope, sizeBytes)).toMatchObject({ version: 0, sizeBytes });
       await expectWhole(store, scope, sizeBytes);
-    });
+    };
+    const everyAnswer = "of which every %s loses its answer is known to be complete";
+    test.for<Sized>([["write", 10]])(everyAnswer, isKnownWhole);
+    test.for<Sized>([["complete", largeBytes]])(everyAnswer, { tags: "full" }, isKnownWhole);
 
-    test.for([
-      ["write", 10, 429, "TooManyRequests"],
-      ["write", 10, 403, "AccessDenied"],
-      ["complete", largeBytes, 429, "TooManyRequests"],
-      ["complete", largeBytes, 403, "AccessDenied"],
-    ] as const)("whose %s of %d bytes is repeated and answered %d is complete", async (row) => {
-      const [request, sizeBytes, status, code] = row;
+    type Answered = readonly [...Sized, number, string];
+    const isWhole = async ([request, sizeBytes, status, code]: Answered): Promise<void> => {
       await using store = await create();
       const scope = newScope();
       fault(request, { kind: "lose answer" });
       fault(request, { kind: "error", status, code }, always);
       expect(await save(store, scope, sizeBytes)).toMatchObject({ version: 0, sizeBytes });
       await expectWhole(store, scope, sizeBytes);
-    });
+    };
+    const repeated = "whose %s of %d bytes is repeated and answered %d is complete";
+    test.for<Answered>([
+      ["write", 10, 429, "TooManyRequests"],
+      ["write", 10, 403, "AccessDenied"],
+      ["complete", largeBytes, 403, "AccessDenied"],
+    ])(repeated, isWhole);
+    test.for<Answered>([["complete", largeBytes, 429, "TooManyRequests"]])(
+      repeated,
+      { tags: "full" },
+      isWhole,
+    );
 
     test.for(["part", "complete"] as const)(
       "whose %s is refused leaves no version, and no parts",

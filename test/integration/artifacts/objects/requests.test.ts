@@ -113,7 +113,7 @@ describe.for(kinds)("in $name", ({ name, open, endpoint, partBytes, wanted }) =>
     expect(await requestsOf(() => save(store, newScope(), partBytes))).toBe(wanted.saveSmall);
   });
 
-  test(`a save of a large file of three parts: ${wanted.saveLarge}`, async () => {
+  test(`a save of a large file of three parts: ${wanted.saveLarge}`, { tags: "full" }, async () => {
     const { store, requestsOf } = await openStarted();
     const sizeBytes = (parts - 1) * partBytes + 1;
     expect(await requestsOf(() => save(store, newScope(), sizeBytes))).toBe(wanted.saveLarge);

@@ -94,7 +94,7 @@ describe.for(kinds)("in $name", (kind) => {
 
   const reservations = () => keys().filter((key) => key.startsWith(".str-claims/versions/"));
 
-  test("four workers that save one name send each file once", async () => {
+  test("four workers that save one name send each file once", { tags: "full" }, async () => {
     const scope = newScope();
     const before = parts();
     const saved = await Promise.all(

@@ -19,12 +19,23 @@ const files: Readonly<Record<string, string>> = {
 `,
   "tools.py": `import os, socket, sys, time
 from secure_tool_runtime import ToolContext, ToolError
-from secure_tool_runtime import Artifact, DynamicTool
+from secure_tool_runtime import Artifact, DynamicTool, DynamicToolProvider
 from greeting import greet
 
 class Greeter(DynamicTool):
     async def _run_async_impl(self, args, tool_context=None, credential=None):
         return {"text": greet(args["name"])}
+
+class Greetings(DynamicToolProvider):
+    pass
+
+@Greetings.register_tool
+def formal(self, name: str):
+    return {"text": "Dear " + name}
+
+@Greetings.register_tool
+def casual(self, name: str):
+    return {"text": greet(name)}
 
 def hello(name: str = "you") -> dict:
     return {"text": greet(name)}
@@ -108,6 +119,24 @@ def hello():
 `,
 };
 
+/** A program with two tools, in shell; the arguments are not read. */
+const program = `#!/bin/sh
+if [ "$1" = --schema ]; then echo '{"tools": {"yes": {}, "no": {}}}'; exit; fi
+name=$(sed 's/.*"tool_name":"\\([^"]*\\)".*/\\1/' "$1")
+echo "called as $name"
+echo "/tools/executable/program: talks" >&2
+echo '{"status": "deciding"}' >status.pipe
+echo made >output/made.txt
+case $name in yes | no) result='{"result": {"text": "'$name'"}}' ;; *) result='{"error": "no such tool"}' ;; esac
+echo "$result" >result.json
+`;
+
+const manifest = `version: 1
+tools:
+  greeting: { module: tools, function: hello, sandbox_profile: restrictive }
+  answers: { runtime: executable, executable: program, tools: ["yes", "no"] }
+`;
+
 /** Runs a command with one more descriptor than it knows of. */
 const withDescriptor = `
 import os, sys
@@ -125,6 +154,8 @@ beforeAll(async () => {
     await writeFile(join(directory, name), text);
   }
   await writeFile(join(directory, "input.txt"), "from a file");
+  await writeFile(join(directory, "program"), program, { mode: 0o755 });
+  await writeFile(join(directory, "manifest.yaml"), manifest);
 });
 afterAll(() => home[Symbol.asyncDispose]());
 
@@ -181,6 +212,56 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, Ada" });
   }
+
+  test("runs one tool of a program, with what it prints and makes", async () => {
+    const { exitCode, stdout, stderr, left } = await toolRun("program", ["--tool", "no"]);
+    expect({ exitCode, left }).toEqual({ exitCode: 0, left: [] });
+    expect(JSON.parse(stdout)).toEqual({ text: "no" });
+    expect(stderr).toContain("stdout: called as no\n");
+    expect(stderr).toContain(`stderr: ${join(directory, "program")}: talks\n`);
+    expect(stderr).toContain("status: deciding\n");
+    expect(stderr).toContain("artifact made.txt: version 0, text/plain, 5 bytes\n");
+    expect(stderr).toMatch(/^no took \d+ ms under the profile standard$/m);
+  });
+
+  test("names the tools of a program where none of them was called", async () => {
+    const { exitCode, stdout, stderr } = await toolRun("program");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toContain("TOOL_ERROR: no such tool\n");
+    expect(stderr).toContain("choose a tool of program with --tool; its tools: yes, no\n");
+  });
+
+  test("runs one tool of a provider, and names all without one", { tags: "full" }, async () => {
+    const args = ["--args", '{"name": "Ada"}'];
+    const one = await toolRun("tools.py:Greetings", ["--tool", "formal", ...args]);
+    expect(one).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(one.stdout)).toEqual({ text: "Dear Ada" });
+    const { exitCode, stderr } = await toolRun("tools.py:Greetings", args);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("of Greetings with --tool; its tools: formal, casual\n");
+  });
+
+  test("runs a tool of a manifest, as its entry says", { tags: "full" }, async () => {
+    const one = await toolRun("", ["--tool", "greeting"]);
+    expect(JSON.parse(one.stdout)).toEqual({ text: "Hello, you" });
+    expect(one.stderr).toMatch(/^greeting took \d+ ms under the profile restrictive$/m);
+    expect(JSON.parse((await toolRun("", ["--tool", "yes"])).stdout)).toEqual({ text: "yes" });
+    const none = await toolRun("");
+    expect(none).toMatchObject({ exitCode: 2, left: [] });
+    expect(none.stderr).toContain("with --tool; its tools: greeting, yes, no\n");
+    const unknown = await toolRun("", ["--tool", "hullo"]);
+    expect(unknown).toMatchObject({ exitCode: 2, left: [] });
+    expect(unknown.stderr).toContain('has no tool "hullo"; its tools: greeting, yes, no\n');
+  });
+
+  test.for([
+    [["--tool", "greeting", "--profile", "standard"], /--profile is for code; the entries in/],
+    [["--tool", "greeting", "--debug"], /--debug is for a function or a class/],
+    [["--tools-dir", "/tmp"], /--tools-dir is for a tool in a file/],
+  ] as const)("refuses %j for a manifest", async ([args, message]) => {
+    const { exitCode, stderr } = await toolRun("", args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(message) });
+  });
 
   test(
     "shows what the tool prints, without letting it control the terminal",

@@ -35,6 +35,15 @@ async function toolNew({ runtime, shape, tool }: (typeof shapes)[number]): Promi
   return stdout;
 }
 
+/** Runs the new tool by the command that `tool new` printed. */
+function runAsPrinted(printed: string): void {
+  const [, command = ""] = /^Run it once:\n {2}(.*)$/m.exec(printed) ?? [];
+  const { stdout, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
+  expect({ command, stdout, stderr }).toMatchObject({
+    stdout: expect.stringMatching(/"status": "success"/) as string,
+  });
+}
+
 async function writeFiles(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(tools, name)), { recursive: true });
@@ -55,7 +64,7 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
     "passes every shape that tool new makes, and fails a broken one with its traceback",
     { tags: "full" },
     async () => {
-      for (const shape of unbuilt) await toolNew(shape);
+      for (const shape of unbuilt) runAsPrinted(await toolNew(shape));
       // A provider has a case more.
       const all = 2 * unbuilt.length + 1;
       const passed = await toolTest();
@@ -70,7 +79,7 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
       expect(failed.stdout).toMatch(new RegExp(`^${all - 3} passed, 3 failed, 0 skipped\n$`, "m"));
       expect(failed.stdout).toContain(`    result.count: expected 3, found 4\n`);
       expect(failed.stdout).toMatch(
-        /^failed {2}python-class: .*\n {4}failed: EXECUTION_ERROR: Tool raised TypeError: .*\n {4}stderr: Traceback .*\n {4}stderr: {3}File ".*\/tools\/python\/python_class\.py", line 21, in _run_async_impl\n {4}stderr: {5}words = text\["x"\]\n/m,
+        /^failed {2}python-class: .*\n {4}failed: EXECUTION_ERROR: Tool raised TypeError: .*\n {4}stderr: Traceback .*\n {4}stderr: {3}File ".*\/tools\/python\/python_class\.py", line 26, in _run_async_impl\n {4}stderr: {5}words = text\["x"\]\n/m,
       );
       expect(failed.stdout).toMatch(
         /^failed {2}node-function: .*\n.*\n {4}stderr: TypeError: .*\n {4}stderr: {5}at nodeFunction \(.*\/tools\/node\/node-function\.ts:12:\d+\)\n {4}stderr: {9}return \{ status: "success", count: \(words as any\)\.x\.y \};\n/m,
@@ -91,6 +100,7 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
       const after = await toolTest();
       expect(after).toMatchObject({ exitCode: 0 });
       expect(after.stdout).toMatch(/^2 passed, 0 failed, 0 skipped$/m);
+      runAsPrinted(stdout);
     },
   );
 

@@ -67,6 +67,19 @@ describe("a tool of a provider", () => {
     });
   });
 
+  test("is described among the others where the call names none", async () => {
+    const members = { function: undefined, class_name: "Several", describe: true };
+    const options = { members, toolConfig: { api_key: "k" } };
+    const { document } = await runTool("class_tools", "Several", options);
+    const { tools } = (document as { result: { tools: object } }).result;
+    expect(Object.keys(tools).sort()).toEqual(["double", "plain", "times_10", "times_2"]);
+    expect(tools).toMatchObject({
+      double: { parameters: { required: ["city"] } },
+      plain: { artifact_parameters: { report: { is_list: false, is_optional: true } } },
+      times_10: { artifact_parameters: { file: { is_list: false } } },
+    });
+  });
+
   test("has to be named", async () => {
     const members = { function: undefined, class_name: "Several" };
     expect((await runTool("class_tools", "Several", { members })).document).toEqual({

@@ -289,7 +289,7 @@ describe("a call that its caller cancels while its worker shuts down", () => {
       workers.cancel("call", "other");
       expect(said()).toContain("cancel.ignored");
     }, patience);
-    expect(await worker.drain(longMs)).toEqual({ finished: 1, requeued: 0, abandoned: 0 });
+    expect(await worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
     await workers.answered("call");
     expect(workers.answers.get("call")).toMatchObject([
       { code: "CANCELLED", message: expect.stringContaining("may have run") as unknown },

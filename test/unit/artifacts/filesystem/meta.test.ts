@@ -1,4 +1,4 @@
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { decodeMeta, encodeMeta } from "../../../../worker/artifacts/filesystem/meta.ts";
 

@@ -2,7 +2,7 @@
  * The checksum of Cloud Storage, beside the SDK's own.
  */
 import { CRC32C } from "@google-cloud/storage";
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { expect, test } from "vitest";
 import { Checksum } from "../../../../worker/artifacts/gcs/checksum.ts";
 

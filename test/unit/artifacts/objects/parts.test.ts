@@ -2,7 +2,7 @@
  * Contents that are cut into parts, and the memory that all of them take.
  */
 import { Readable } from "node:stream";
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { PartBuffers } from "../../../../worker/artifacts/objects/part-buffers.ts";
 import { readWhole, sendInParts } from "../../../../worker/artifacts/objects/parts.ts";

@@ -1,7 +1,7 @@
 /**
  * Topics as AMQP routing keys.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { bindingKey, routingKey, topicOf } from "../../../../worker/broker/amqp/routing-keys.ts";
 import { topicMatches } from "../../../../worker/protocol/topics.ts";

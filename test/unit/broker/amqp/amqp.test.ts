@@ -1,7 +1,7 @@
 /**
  * What the RabbitMQ adapter reads and says without a broker.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import { parseAmqpUrl } from "../../../../worker/broker/amqp/address.ts";
 import {

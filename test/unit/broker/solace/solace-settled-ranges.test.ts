@@ -1,7 +1,7 @@
 /**
  * The ranges in which the client library of Solace keeps what was settled.
  */
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../../support/properties/property.ts";
 import { describe, expect } from "vitest";
 import type { Settlement } from "../../../../worker/broker/broker.ts";
 import { SettledRanges } from "../../../../worker/broker/solace/library/settled-ranges.ts";

@@ -2,7 +2,7 @@
  * SMF on the wire: what is written can be read, streams are cut where frames end, and nonsense is
  * refused.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   assured,

@@ -2,7 +2,7 @@
  * A client that is logged in and says anything at all: the broker carries it out, refuses it, or
  * cuts the client off.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { expect, test } from "vitest";
 import {
   assured,

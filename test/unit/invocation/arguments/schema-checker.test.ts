@@ -6,6 +6,7 @@ import {
   CheckFailedError,
   SchemaChecker,
   checkTimeoutMs,
+  checkWaitMs,
   maxSlowChecks,
   slowSchemaMs,
 } from "../../../../worker/invocation/arguments/schema-checker.ts";
@@ -17,10 +18,18 @@ import type { Json, JsonObject } from "../../../../worker/support/json/json.ts";
 let laterMs = 0;
 /** Milliseconds that checks have in place of {@link checkTimeoutMs}. */
 let checkMs: number;
+/** Milliseconds that checks wait in place of {@link checkWaitMs}. */
+let waitMs: number;
 const clock: Clock = {
   nowMs: () => systemClock.nowMs(),
   monotonicMs: () => systemClock.monotonicMs() + laterMs,
-  sleep: (ms, signal) => systemClock.sleep(ms === checkTimeoutMs ? checkMs : ms, signal),
+  sleep: (ms, signal) => {
+    const shorter = new Map([
+      [checkTimeoutMs, checkMs],
+      [checkWaitMs, waitMs],
+    ]);
+    return systemClock.sleep(shorter.get(ms) ?? ms, signal);
+  },
 };
 const { signal } = new AbortController();
 const promise = { tags: "promise-R13" };
@@ -28,7 +37,7 @@ let checker: SchemaChecker;
 
 beforeEach(() => {
   laterMs = 0;
-  checkMs = 30_000;
+  [checkMs, waitMs] = [30_000, 30_000];
   checker = new SchemaChecker(clock);
 });
 afterEach(() => checker[Symbol.asyncDispose]());
@@ -68,6 +77,44 @@ describe("a check that would take years", () => {
     call.abort(new Error("the call is over"));
     await expect(checked).rejects.toThrow("the call is over");
     expect(await check(backtracking, "a")).toEqual({ ok: true });
+  });
+});
+
+describe("schemas that were too slow", () => {
+  const slow = (name: string) => ({ ...backtracking, title: name });
+
+  test("take one thread together, so that others are checked meanwhile", promise, async () => {
+    const schemas = ["a", "b", "c"].map(slow);
+    for (const schema of schemas)
+      await expect(checkShortly(schema, long)).rejects.toThrow("too much time");
+    const call = new AbortController();
+    const again = schemas.map((schema) => check(schema, long, call.signal).catch(String));
+    // The second one begins when the slow ones have what they get.
+    for (const text of ["x", "y"])
+      expect(await check({ type: "string" }, text)).toEqual({ ok: true });
+    call.abort(new Error("the call is over"));
+    expect(await Promise.all(again)).toEqual(schemas.map(() => "Error: the call is over"));
+  });
+
+  test("as one that was not yet, take one thread each", promise, async () => {
+    const call = new AbortController();
+    const schema = slow("a");
+    const all = [1, 2, 3].map(() => check(schema, long, call.signal).catch(String));
+    for (const text of ["x", "y"])
+      expect(await check({ type: "string" }, text)).toEqual({ ok: true });
+    call.abort(new Error("the call is over"));
+    await Promise.all(all);
+  });
+
+  test("keep no check waiting without end", promise, async () => {
+    waitMs = 50;
+    const call = new AbortController();
+    const schema = slow("a");
+    const first = check(schema, long, call.signal).catch(String);
+    await expect(check(schema, "a")).rejects.toThrow(new CheckFailedError("waited too long"));
+    call.abort(new Error("the call is over"));
+    await first;
+    expect(await check(schema, "a")).toEqual({ ok: true });
   });
 });
 

@@ -125,7 +125,6 @@ describe("a toolset", () => {
 
   test.each([
     ...["env: [SECRET]", "mounts: [{source: /data/x}]", "devices: [/dev/kvm]"],
-    ...["requirements_file: r.txt", "lockfile: uv.lock"],
     "runtime: node, install_scripts: false",
   ])("gets nothing of the host: %s", { tags: "promise-S32" }, async (field) => {
     const { options, put } = await newPlace();
@@ -136,7 +135,7 @@ describe("a toolset", () => {
     expect(toolsets.parts).toEqual([]);
     expect(toolsets.problems).toEqual([
       expect.stringMatching(
-        /^toolset "t" has a manifest .*t\/manifest\.yaml:3:\d+: tool "x": (env|mounts|devices|requirements_file|lockfile|install_scripts): allowed only in the worker's own manifest$/,
+        /^toolset "t" has a manifest .*t\/manifest\.yaml:3:\d+: tool "x": (env|mounts|devices|install_scripts): allowed only in the worker's own manifest$/,
       ),
     ]);
   });

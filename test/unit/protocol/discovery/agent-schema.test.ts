@@ -1,7 +1,7 @@
 /**
  * What agents get to see of a JSON Schema.
  */
-import { test as property, fc } from "@fast-check/vitest";
+import { test as property, fc } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   agentKeywords,

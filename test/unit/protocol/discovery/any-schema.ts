@@ -1,7 +1,7 @@
 /**
  * Schemas for properties: keywords with values that they may have, and some that they may not.
  */
-import { fc } from "@fast-check/vitest";
+import { fc } from "../../../support/properties/property.ts";
 import type { JsonObject } from "../../../../worker/support/json/json.ts";
 
 const type = fc.constantFrom("string", "number", "integer", "boolean", "array", "object", "null");

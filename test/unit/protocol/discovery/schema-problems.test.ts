@@ -1,7 +1,7 @@
 /**
  * Which schemas a worker uses.
  */
-import { test as property, fc } from "@fast-check/vitest";
+import { test as property, fc } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { Checks } from "../../../../worker/invocation/arguments/check.ts";
 import { fromAdk } from "../../../../worker/protocol/discovery/adk-schema.ts";

@@ -1,7 +1,7 @@
 /**
  * CPU time of processes that come and go between samples.
  */
-import { fc, test as propertyTest } from "@fast-check/vitest";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { CpuTime } from "../../../../worker/sandbox/accounting/cpu-time.ts";
 import type { ProcessSample } from "../../../../worker/sandbox/accounting/process-tree.ts";

@@ -33,6 +33,19 @@ function lines(list: readonly string[]): string {
   return list.join(" ").replace(/ (?=--[a-z])/g, "\n");
 }
 
+describe("a writable directory of the host", () => {
+  test("is bound before the root becomes read-only", () => {
+    const cache = { source: "/srv/cache", target: "/sandbox/cache" };
+    const list = lines(options("restrictive", { writable: [cache] })).split("\n");
+    expect(list.slice(list.indexOf("--bind /srv/cache /sandbox/cache"))).toEqual([
+      "--bind /srv/cache /sandbox/cache",
+      "--bind /srv/work/worker-1/call-1 /sandbox/work",
+      "--chdir /sandbox/work",
+      "--remount-ro /",
+    ]);
+  });
+});
+
 describe("the sandbox of the restrictive profile", () => {
   test("has no network and of /etc what programs cannot do without", () => {
     expect(lines(options("restrictive"))).toMatchInlineSnapshot(`

@@ -3,7 +3,7 @@
  * kernel's headers.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { test as propertyTest, fc } from "@fast-check/vitest";
+import { test as propertyTest, fc } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
   isFilteredArch,

@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect } from "vitest";
-import { fc, test } from "@fast-check/vitest";
+import { fc, test } from "../../../support/properties/property.ts";
 import { auditFields } from "../../../../worker/telemetry/audit/event.ts";
 import { encodeLine, maxLineBytes, shortened } from "../../../../worker/telemetry/audit/line.ts";
 

@@ -5,8 +5,9 @@ import sys
 
 from ..artifact_parameters import kind_of
 from ..binding import artifact_parameters, hidden_parameters
+from ..class_tools import is_provider
 from ..protocol import Call
-from ..providers import provided_by
+from ..providers import all_provided, provided_by
 from ..signatures import Parameter, Signature, signature_of
 from .annotated import with_metadata
 from .class_tools import (
@@ -30,21 +31,28 @@ _FILENAMES = "Filenames of artifacts"
 
 
 def description_of(tool: object, call: Call) -> dict:
-    """What is known of a tool. Raises Failure for a class that is no tool."""
-    if call.class_name and call.tool_name:
-        described = _description_of_provided(tool, call)
-    elif call.class_name:
-        described = description_of_class(tool, call)
-    else:
-        described = _description_of_function(tool, call)
+    """What is known of a tool, and of each tool of a provider where the call names none. Raises
+    Failure for a class that is no tool.
+    """
+    if not call.class_name:
+        return _bounded(_description_of_function(tool, call))
+    if call.tool_name:
+        return _bounded(_description_of_provided(tool, provided_by(tool, call), call))
+    if not is_provider(tool):
+        return _bounded(description_of_class(tool, call))
+    provided = all_provided(tool, call).items()
+    return {"tools": {name: _bounded(_description_of_provided(tool, each, call)) for name, each in provided}}
+
+
+def _bounded(described: dict) -> dict:
     text = described.get("description")
     if isinstance(text, str) and len(text) > _MAX_DESCRIPTION:
         described["description"] = text[: _MAX_DESCRIPTION - 1] + "…"
     return {name: value for name, value in described.items() if value is not None}
 
 
-def _description_of_provided(provider: type, call: Call) -> dict:
-    function, instance = provided_by(provider, call)
+def _description_of_provided(provider: type, provided: tuple, call: Call) -> dict:
+    function, instance = provided
     if function is None:
         return description_of_instance(instance)
     return {**_description_of_function(function, call), "config": config_schema(provider)}
