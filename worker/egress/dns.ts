@@ -48,7 +48,6 @@ export function serveNames(
     const answer = isAllowed() ? answerTo(question, addressOf) : undefined;
     if (answer !== undefined) udp.send(answer, port, address, () => undefined);
   });
-  udp.on("error", () => undefined);
   tcp.maxConnections = maxDnsConnections;
   tcp.on("connection", (socket) => {
     answerOnce(socket, (question) => (isAllowed() ? answerTo(question, addressOf) : undefined));

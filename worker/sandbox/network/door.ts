@@ -149,7 +149,7 @@ export class Door implements AsyncDisposable {
       const failure = new Error("the door to networks of sandboxes has ended", { cause });
       for (const { finished } of this.#waiting.values()) finished.reject(failure);
     };
-    child.once("error", lost);
+    child.on("error", lost);
     child.once("exit", () => lost());
     return child;
   }
@@ -159,6 +159,8 @@ export class Door implements AsyncDisposable {
     // Of a sandbox that is not waited for any more.
     if (waiting === undefined) return index === undefined ? undefined : closeAll([handle]);
     if (index !== undefined) {
+      // Of a connection that cannot be accepted, for want of descriptors.
+      handle.on("error", () => undefined);
       // As options of `createServer`, which this server was not made by.
       if (handle instanceof Server)
         Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true });
