@@ -37,6 +37,24 @@ for (const [address, prefix] of specialIPv6) special.addSubnet(address, prefix, 
 const global = new BlockList();
 global.addSubnet(...publicIPv6, "ipv6");
 
+/** Forms of IPv6 that lead to an address of IPv4, or to any address of this host. */
+const translated = new BlockList();
+for (const [address, prefix] of [
+  ["::", 96],
+  ["::ffff:0:0", 96],
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["2001::", 32],
+  ["2002::", 16],
+] as const)
+  translated.addSubnet(address, prefix, "ipv6");
+
+/** Whether it stands for another address, so that it is never connected to. */
+export function isTranslated(address: string): boolean {
+  if (isIPv4(address)) return address.startsWith("0.");
+  return address !== "::1" && translated.check(address, "ipv6");
+}
+
 /** Whether everybody on the internet reaches the same host by it. */
 export function isPublic(address: string): boolean {
   if (isIPv4(address)) return !special.check(address, "ipv4");

@@ -12,7 +12,6 @@ import {
   decode,
   encode,
 } from "dns-packet";
-import { canonicalName } from "../protocol/network-rules.ts";
 
 /** Bytes of a question. */
 const maxQuestionBytes = 512;
@@ -72,7 +71,7 @@ export function answerTo(message: Uint8Array, addressOf: AddressOf): Buffer | un
       answers,
     });
   if (packet.questions?.length !== 1 || question.class !== "IN") return respond(notImplemented);
-  const address = addressOf(canonicalName(question.name));
+  const address = addressOf(question.name.toLowerCase().replace(/\.$/, ""));
   if (address === undefined) return respond(noSuchName);
   if (question.type !== "A") return respond(noError);
   return respond(noError, [{ type: "A", name: question.name, ttl: ttlSeconds, data: address }]);
@@ -91,7 +90,9 @@ function questionOf(message: Uint8Array): DecodedPacket | undefined {
 /** One question of a connection, with its length in front: RFC 7766. */
 function answerOnce(socket: Socket, answer: (question: Buffer) => Buffer | undefined): void {
   let received = Buffer.alloc(0);
-  socket.setTimeout(connectionMs, () => socket.destroy());
+  const timer = setTimeout(() => socket.destroy(), connectionMs);
+  socket.once("close", () => clearTimeout(timer));
+  socket.once("end", () => socket.destroySoon());
   socket.on("error", () => undefined);
   socket.resume();
   socket.on("data", (chunk: Buffer) => {

@@ -101,6 +101,7 @@ export class Egress {
     serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
     const connections = new Connections({
       ...{ policy, names, record, host: this.#parts },
+      onLast: () => servers.forEach((server) => server.close()),
       signal: ended.signal,
     });
     for (const server of servers) server.on("connection", (client) => connections.take(client));

@@ -1,7 +1,6 @@
 /**
  * What a sandbox did with its network, for its answer.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { NetworkRefusal, NetworkUsage } from "../protocol/execution.ts";
 
 /** Different refusals that are kept of one sandbox; further ones are counted. */
@@ -14,10 +13,13 @@ export class NetworkRecord implements NetworkUsage {
   receivedBytes = 0;
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
+  readonly #known = new Set<string>();
 
   refuse(refusal: NetworkRefusal): void {
     this.refused++;
-    const isKnown = this.refusals.some((one) => isDeepStrictEqual(one, refusal));
-    if (!isKnown && this.refusals.length < maxRefusals) this.refusals.push(refusal);
+    if (this.refusals.length >= maxRefusals) return;
+    const key = `${refusal.reason} ${refusal.port} ${refusal.host}`;
+    if (!this.#known.has(key)) this.refusals.push(refusal);
+    this.#known.add(key);
   }
 }

@@ -4,7 +4,7 @@
 import type { Socket } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
-import { type NetworkPolicy, canonicalName } from "../protocol/network-rules.ts";
+import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
@@ -31,6 +31,8 @@ export interface ConnectionParts {
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
   readonly host: UpstreamParts;
+  /** Called when no further connection may be made. */
+  readonly onLast: () => void;
   /** Aborts with the sandbox. */
   readonly signal: AbortSignal;
 }
@@ -56,6 +58,7 @@ export class Connections {
       this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
     if (destination === undefined) return refuse(client);
     if (isOneTooMany) return this.#refuse(client, destination, "too-many-connections");
+    if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();
     record.connections++;
     this.#open.add(client);
     client.once("close", () => this.#open.delete(client));
@@ -129,15 +132,18 @@ async function refusalOfFirstBytes(
   if (first !== handshakeRecord)
     return destination.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
   if (allowsAnySni || destination.kind === "address") return undefined;
-  const timer = setTimeout(() => client.destroy(), helloMs);
+  const end = (): void => void client.destroy();
+  const timer = setTimeout(end, helloMs);
+  client.once("end", end);
   try {
     const hello = await readTlsClientHello(client);
     const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
-    return canonicalName(serverName) === destination.name ? undefined : "sni";
+    return serverName.toLowerCase() === destination.name ? undefined : "sni";
   } catch {
     return "sni";
   } finally {
     clearTimeout(timer);
+    client.off("end", end);
   }
 }
 

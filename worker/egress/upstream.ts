@@ -1,12 +1,12 @@
 /**
  * Connects to what a sandbox may reach: resolves, checks every address, takes one of those.
  */
-import { lookup } from "node:dns/promises";
 import { type Socket, connect } from "node:net";
 import type { RefusalReason } from "../protocol/execution.ts";
-import { isOwn, isPublic } from "./addresses.ts";
 import { abortable } from "../support/timeout.ts";
+import { isOwn, isPublic, isTranslated } from "./addresses.ts";
 import type { Destination, Grant } from "./policy.ts";
+import type { Resolve, WorkerEndpoints } from "./resolve.ts";
 
 /** Milliseconds to find the addresses of a name and to connect. */
 export const connectTimeoutMs = 10_000;
@@ -14,26 +14,10 @@ export const connectTimeoutMs = 10_000;
 /** Addresses of a name that are tried. */
 const maxTried = 4;
 
-/** A listener of the worker, its broker or its stores: no sandbox ever gets there. */
-export interface WorkerEndpoint {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** The addresses of a name, IPv4 first. Rejects for one that has none. */
-export type Resolve = (name: string) => Promise<readonly string[]>;
-
-/** As programs of this host find them. */
-export const resolveAsHost: Resolve = async (name) => {
-  const found = await lookup(name, { all: true, order: "ipv4first" });
-  return found.map(({ address }) => address);
-};
-
 /** What connecting needs to know of the host. */
 export interface UpstreamParts {
   readonly resolve: Resolve;
-  /** What no sandbox reaches, whatever its lists say. */
-  readonly endpoints: readonly WorkerEndpoint[];
+  readonly endpoints: Pick<WorkerEndpoints, "has">;
 }
 
 /** Why a sandbox is not connected. */
@@ -61,15 +45,18 @@ export async function connectUpstream(
       : [destination.address];
   // Each of them: a name with a good and a bad address is not to be trusted.
   for (const address of addresses) {
-    if (await isEndpoint(address, destination.port, { resolve, endpoints }, bounded))
+    if (isTranslated(address)) throw new RefusedError("not-public");
+    if (await abortable(endpoints.has(address, destination.port), bounded))
       throw new RefusedError("worker");
     if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))
       throw new RefusedError("not-public");
   }
+  const tried = addresses.slice(0, maxTried);
   let cause: unknown;
-  for (const address of addresses.slice(0, maxTried)) {
+  for (const address of tried) {
+    const share = AbortSignal.timeout(connectTimeoutMs / tried.length);
     try {
-      return await connectTo(address, destination.port, bounded);
+      return await connectTo(address, destination.port, AbortSignal.any([bounded, share]));
     } catch (error) {
       cause = error;
     }
@@ -85,23 +72,10 @@ async function addressesOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   try {
-    return await abortable(resolve(name), signal);
+    return await abortable(resolve(name, signal), signal);
   } catch (error) {
     throw new RefusedError("name-not-found", { cause: error });
   }
-}
-
-async function isEndpoint(
-  address: string,
-  port: number,
-  { resolve, endpoints }: UpstreamParts,
-  signal: AbortSignal,
-): Promise<boolean> {
-  for (const { host } of endpoints.filter((endpoint) => endpoint.port === port)) {
-    const theirs = await addressesOf(host, resolve, signal).catch((): readonly string[] => []);
-    if (theirs.includes(address) || (isOwn(address) && theirs.some(isOwn))) return true;
-  }
-  return false;
 }
 
 function connectTo(host: string, port: number, signal: AbortSignal): Promise<Socket> {

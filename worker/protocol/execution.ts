@@ -52,7 +52,7 @@ export type RefusalReason = (typeof refusalReasons)[number];
 
 /** A connection that was refused, or a name. */
 export interface NetworkRefusal {
-  /** As the tool named it. */
+  /** Its name in ASCII and lower case, or its address. */
   readonly host: string;
   /** Undefined where a name was only asked for. */
   readonly port?: number;

@@ -52,7 +52,7 @@ export const maxPorts = 64;
 /** The port of name service, which sandboxes ask the worker itself. */
 const dnsPort = 53;
 
-/** The port of the worker's HTTP proxy inside. */
+/** Ports that no rule can have. */
 export const reservedPorts: readonly number[] = [dnsPort];
 
 const ruleText = "a host with ports, such as api.example.com:443";

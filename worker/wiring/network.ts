@@ -7,8 +7,9 @@ import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
 import { isolates } from "../sandbox/registry.ts";
 import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
+import { abortable } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { type WorkerEndpoint, resolveAsHost } from "../egress/upstream.ts";
+import { type WorkerEndpoint, WorkerEndpoints, resolveByHost } from "../egress/resolve.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -23,6 +24,9 @@ const defaultPorts: Readonly<Record<string, number>> = {
   "ws:": 80,
   "wss:": 443,
 };
+
+/** Milliseconds for the trial of a sandbox with a network. */
+const trialMs = 30_000;
 
 /** How an operator makes it hold. */
 const remedy =
@@ -57,11 +61,12 @@ export class NetworkAdmission {
     if (!isolates(profile))
       return publicRefusal(`the backend ${profile.backend} cannot keep a tool to some hosts`);
     try {
-      await (this.#trial ??= this.#try(signal));
+      this.#trial ??= this.#try(AbortSignal.timeout(trialMs));
+      await abortable(this.#trial, signal);
       return undefined;
     } catch (error) {
-      this.#trial = undefined;
       signal.throwIfAborted();
+      this.#trial = undefined;
       logEvent(log, "sandbox.network_missing", { err: error, remedy });
       return publicRefusal("this host cannot keep a tool to some hosts");
     }
@@ -82,12 +87,9 @@ export class NetworkAdmission {
 
 /** Opens it; nothing has to be given back. */
 export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {
-  return Egress.open({
-    scratchDir,
-    resolve: resolveAsHost,
-    endpoints: endpointsOf(config),
-    clock: host.clock,
-  });
+  const { clock } = host;
+  const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
+  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock });
 }
 
 /** The broker, the store and the worker's own listener. */

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
+import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import { Egress } from "../../../worker/egress/fabric.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
@@ -28,7 +29,8 @@ async function admissionBy(pythonBin: string | undefined) {
   const { backend } = place;
   const resolve = (): Promise<readonly string[]> => Promise.resolve([]);
   const { scratchDir } = backend;
-  const egress = await Egress.open({ scratchDir, resolve, endpoints: [], clock: systemClock });
+  const endpoints = new WorkerEndpoints([], systemClock);
+  const egress = await Egress.open({ scratchDir, resolve, endpoints, clock: systemClock });
   const log = keptLog();
   const parts = { egress, backend, profiles, defaultProfile: "standard", log };
   const admission = new NetworkAdmission(parts);

@@ -2,15 +2,17 @@
  * The network of sandboxes that may reach some hosts, with real sandboxes and servers. Names are
  * resolved as the test says.
  */
-import { readFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir } from "node:fs/promises";
 import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import { Egress } from "../../../worker/egress/fabric.ts";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { Sandbox } from "../../../worker/sandbox/sandbox.ts";
+import type { Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { type NetworkPlace, openNetworkPlace } from "../../support/sandboxes/network-place.ts";
@@ -28,20 +30,30 @@ interface Options {
   readonly endpoints?: readonly { readonly host: string; readonly port: number }[];
   readonly maxConnections?: number;
   readonly profile?: string;
+  readonly writable?: SandboxRequest["writable"];
 }
 
 /** A sandbox that may reach what is listed; it ends with the test. */
 async function sandboxWith(
   { backend }: Pick<NetworkPlace, "backend">,
   allow: readonly unknown[],
-  { hosts = {}, endpoints = [], maxConnections, profile: name = "standard" }: Options = {},
+  {
+    hosts = {},
+    endpoints = [],
+    maxConnections,
+    profile: name = "standard",
+    writable,
+  }: Options = {},
 ): Promise<Sandbox> {
   const resolve = (name: string): Promise<readonly string[]> =>
     hosts[name] === undefined
       ? Promise.reject(new Error("ENOTFOUND"))
       : Promise.resolve(hosts[name]);
   const { scratchDir } = backend;
-  const egress = await Egress.open({ scratchDir, resolve, endpoints, clock: systemClock });
+  const egress = await Egress.open({
+    ...{ scratchDir, resolve, clock: systemClock },
+    endpoints: new WorkerEndpoints(endpoints, systemClock, resolve),
+  });
   const field = { allow, ...(maxConnections !== undefined && { max_connections: maxConnections }) };
   const network = toNetwork(networkField.parse(field));
   const profile = { ...builtInProfiles.get(name)!, network };
@@ -50,6 +62,7 @@ async function sandboxWith(
       ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
       environment: new Map([["PATH", "/usr/bin:/bin"]]),
       network: egress.networkOf(profile),
+      ...(writable !== undefined && { writable }),
     },
     never,
   );
@@ -175,15 +188,25 @@ greets("metadata.example.com", ${port})`,
     ]);
   });
 
-  test("never reaches the worker's broker and store, whatever the list says", async (context) => {
-    const port = await serve();
-    const allow = [{ host: "127.0.0.0/8", ports: [port], private: true }];
-    const endpoints = [{ host: "broker", port }];
-    const hosts = { broker: ["127.0.0.1"] };
-    const sandbox = await sandboxWith(await place(context), allow, { hosts, endpoints });
-    expect(await runIn(sandbox, `greets("127.0.0.1", ${port})`)).toEqual(["ConnectionResetError"]);
-    expect(sandbox.networkUsage?.refusals).toEqual([{ host: "127.0.0.1", port, reason: "worker" }]);
-  });
+  test.each<[what: string, hosts: Hosts, reason: string]>([
+    ["as it is", { broker: ["127.0.0.1"], "a.example.com": ["127.0.0.1"] }, "worker"],
+    ["by another of its addresses", { broker: ["::1"], "a.example.com": ["127.0.0.1"] }, "worker"],
+    ["while its name has none", { "a.example.com": ["127.0.0.1"] }, "worker"],
+    ["mapped", { broker: ["127.0.0.1"], "a.example.com": ["::ffff:127.0.0.1"] }, "not-public"],
+    ["unspecified", { broker: ["127.0.0.1"], "a.example.com": ["0.0.0.0"] }, "not-public"],
+  ])(
+    "never reaches the worker's broker, whatever the list says: %s",
+    async (_what, hosts, reason) => {
+      await using given = await openNetworkPlace();
+      const port = await serve();
+      const allow = [{ host: "a.example.com", ports: [port], private: true }];
+      const endpoints = [{ host: "broker", port }];
+      const sandbox = await sandboxWith(given, allow, { hosts, endpoints });
+      const lines = await runIn(sandbox, `greets("a.example.com", ${port})`);
+      expect(lines).toEqual(["ConnectionResetError"]);
+      expect(sandbox.networkUsage?.refusals).toEqual([{ host: "a.example.com", port, reason }]);
+    },
+  );
 
   test("gets what a server says first, and both ends of a connection end by themselves", async (context) => {
     const port = await serve("220 welcome");
@@ -240,13 +263,23 @@ tls("any.example.com", ${port}, "fronted.example.com")`,
 describe("a sandbox whose network cannot be made", { tags: "promise-S34" }, () => {
   test("does not start, and says why", async (context) => {
     await using broken = await openNetworkPlace("/usr/bin/false");
-    const port = await serve();
-    const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
-    const sandbox = await sandboxWith(broken, allow);
-    await expect(sandbox.start({ argv: ["/usr/bin/touch", "ran"] })).rejects.toMatchObject({
+    const source = join(broken.base, "out");
+    await mkdir(source);
+    await chmod(source, 0o777);
+    const writable = [{ source, target: "/sandbox/out" }];
+    const sandbox = await sandboxWith(broken, ["api.example.com"], { writable });
+    const launch = { argv: ["/usr/bin/touch", "/sandbox/out/ran"] };
+    await expect(sandbox.start(launch)).rejects.toMatchObject({
       name: "SandboxError",
       isEgress: true,
     });
-    expect(context.signal.aborted).toBe(false);
+    await sandbox[Symbol.asyncDispose]();
+    expect(await readdir(source)).toEqual([]);
+    // The file would be there if it had run.
+    const other = await sandboxWith(await place(context), ["api.example.com"], { writable });
+    await (
+      await other.start(launch)
+    ).exited;
+    expect(await readdir(source)).toEqual(["ran"]);
   });
 });

@@ -177,8 +177,11 @@ function systemOptions(systemDirectories: readonly SystemDirectory[]): readonly 
 
 function etc(profile: Profile): readonly string[] {
   if (profile.readsEtc) {
-    // /etc/resolv.conf is a link into this directory where systemd-resolved runs.
-    return ["--ro-bind", "/etc", "/etc", "--ro-bind-try", resolvedRun, resolvedRun];
+    // /etc/resolv.conf is a link into this directory where systemd-resolved runs. Its socket there
+    // answers for the host's network, from whatever namespace it is asked.
+    const isHost = profile.network === "host";
+    const resolved = isHost ? ["--ro-bind-try", resolvedRun, resolvedRun] : [];
+    return ["--ro-bind", "/etc", "/etc", ...resolved];
   }
   const files =
     profile.network === "none"

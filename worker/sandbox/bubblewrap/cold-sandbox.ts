@@ -159,8 +159,12 @@ export class ColdSandbox implements Sandbox {
       clock,
     );
     const namespaces = network && (await this.#execution.namespaces());
-    // One that ended says itself why.
-    if (network === undefined || namespaces === undefined) return this.#execution;
+    if (network === undefined) return this.#execution;
+    if (namespaces === undefined) {
+      // One that ended says itself why; no other one goes on.
+      void this.#execution.stop(0).catch(() => undefined);
+      return this.#execution;
+    }
     this.#network = await openNetwork(network, this.#parts.door, namespaces);
     this.#execution.letGo();
     return this.#execution;
@@ -177,8 +181,8 @@ export class ColdSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#execution?.stop(0);
-      await this.#network?.[Symbol.asyncDispose]();
     } finally {
+      await this.#network?.[Symbol.asyncDispose]();
       await this.workDir[Symbol.asyncDispose]();
     }
   }

@@ -79,6 +79,8 @@ class Channel:
             message = json.loads(line)
             if message.get("cmd") == "NODE_HANDLE_ACK":
                 self._has_ack = True
+            elif message.get("cmd") == "NODE_HANDLE_NACK":
+                sys.exit("the worker has no descriptor left")
             elif "cmd" not in message:
                 self._requests.append(message)
         return data != b"" and len(self._rest) <= MAX_LINE_BYTES

@@ -116,7 +116,11 @@ export class Door implements AsyncDisposable {
         if (error !== null) waiting.finished.reject(error);
       });
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(openTimeoutMs)]);
-      await abortable(waiting.finished.promise, bounded);
+      await abortable(waiting.finished.promise, bounded).catch((error: unknown) => {
+        // One that is stuck would serve nobody any more; the next sandbox starts another.
+        if (!signal.aborted && bounded.aborted) child.kill("SIGKILL");
+        throw error;
+      });
       return opened(waiting.handles, places);
     } catch (error) {
       closeAll(waiting.handles);
@@ -144,6 +148,7 @@ export class Door implements AsyncDisposable {
     });
     child.on("message", (message: Message, handle) => this.#receive(message, handle as Handle));
     const lost = (error?: Error): void => {
+      child.kill("SIGKILL");
       if (this.#child === child) this.#child = undefined;
       const cause = error ?? new Error(this.#complaint);
       const failure = new Error("the door to networks of sandboxes has ended", { cause });

@@ -1,0 +1,122 @@
+/**
+ * Finds the addresses of names for sandboxes, and those of what no sandbox reaches.
+ */
+import { readFile } from "node:fs/promises";
+import { Resolver, lookup } from "node:dns/promises";
+import { isIP, isIPv4 } from "node:net";
+import type { Clock } from "../support/clock.ts";
+import { isOwn } from "./addresses.ts";
+
+/** Milliseconds for one question to one name server, and the attempts. */
+const questions = { timeout: 2_000, tries: 2 };
+
+/** Milliseconds after which the addresses of an endpoint are looked up again. */
+const refreshMs = 30_000;
+
+/** Bytes of /etc/hosts that are read. */
+const maxHostsBytes = 1024 * 1024;
+
+/** A listener of the worker, its broker or its store. */
+export interface WorkerEndpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The addresses of a name, IPv4 first. Rejects for one that has none, and when the signal aborts. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/**
+ * By /etc/hosts, else by the host's name servers. Names are taken as they are, without the host's
+ * search domains, which would ask for others. Never by getaddrinfo(3), whose threads a slow name
+ * server could keep from all others.
+ */
+export const resolveByHost: Resolve = async (name, signal) => {
+  const known = await addressesInHosts(name);
+  if (known.length > 0) return known;
+  const resolver = new Resolver(questions);
+  const cancel = (): void => resolver.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    signal.throwIfAborted();
+    const both = [resolver.resolve4(name), resolver.resolve6(name)];
+    const [ipv4, ipv6] = await Promise.allSettled(both);
+    const found = [ipv4, ipv6].flatMap((one) => (one?.status === "fulfilled" ? one.value : []));
+    if (found.length > 0) return found;
+    throw ipv4?.status === "rejected" ? ipv4.reason : new Error("the name has no address");
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+};
+
+async function addressesInHosts(name: string): Promise<readonly string[]> {
+  const text = await readFile("/etc/hosts", "utf8").catch(() => "");
+  const found = text
+    .slice(0, maxHostsBytes)
+    .split("\n")
+    .map((line) =>
+      line
+        .replace(/#.*/, "")
+        .trim()
+        .split(/[ \t]+/),
+    )
+    .filter(([, ...names]) => names.some((one) => one.toLowerCase() === name))
+    .map(([address = ""]) => address)
+    .filter((address) => isIP(address) !== 0);
+  return found.toSorted((a, b) => Number(isIPv4(b)) - Number(isIPv4(a)));
+}
+
+/** What no sandbox reaches, whatever its lists say. */
+export class WorkerEndpoints {
+  readonly #endpoints: readonly WorkerEndpoint[];
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #resolve: (host: string) => Promise<readonly string[]>;
+  /** Every address that an endpoint had so far. */
+  readonly #addresses = new Map<string, Set<string>>();
+  readonly #refreshing = new Map<string, Promise<void>>();
+  readonly #refreshedMs = new Map<string, number>();
+
+  /** @param resolve as the worker itself finds its broker, unless given */
+  constructor(
+    endpoints: readonly WorkerEndpoint[],
+    clock: Pick<Clock, "monotonicMs">,
+    resolve: (host: string) => Promise<readonly string[]> = resolveAsProgram,
+  ) {
+    this.#endpoints = endpoints;
+    this.#clock = clock;
+    this.#resolve = resolve;
+  }
+
+  /** Whether it is one; also where an endpoint of this port has no known address. */
+  async has(address: string, port: number): Promise<boolean> {
+    for (const { host, port: theirs } of this.#endpoints) {
+      if (theirs !== port) continue;
+      await this.#refresh(host);
+      const known = this.#addresses.get(host);
+      if (known === undefined || known.has(address)) return true;
+      if (isOwn(address) && [...known].some(isOwn)) return true;
+    }
+    return false;
+  }
+
+  #refresh(host: string): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    const running = this.#refreshing.get(host);
+    if (running !== undefined) return running;
+    if (nowMs - (this.#refreshedMs.get(host) ?? -Infinity) < refreshMs) return Promise.resolve();
+    const refreshing = this.#resolve(host)
+      .then((found) => {
+        this.#addresses.set(host, new Set([...(this.#addresses.get(host) ?? []), ...found]));
+        this.#refreshedMs.set(host, nowMs);
+      })
+      // What was known stays; without any, the port is closed until there is an answer.
+      .catch(() => undefined)
+      .finally(() => this.#refreshing.delete(host));
+    this.#refreshing.set(host, refreshing);
+    return refreshing;
+  }
+}
+
+/** By getaddrinfo(3), one at a time for each endpoint: no tool chooses these names. */
+async function resolveAsProgram(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
