@@ -55,10 +55,10 @@ export function encodeArgs(options: readonly string[]): string {
 }
 
 /** Where bubblewrap finds its inputs and its report, in the order of {@link startSubprocess}. */
-function descriptorOptions({ seccomp, isHeld = false }: BwrapCommand): readonly string[] {
+function descriptorOptions(isFiltered: boolean, isHeld: boolean): readonly string[] {
   const names = [
     "--args",
-    ...(seccomp === undefined ? [] : ["--seccomp"]),
+    ...(isFiltered ? ["--seccomp"] : []),
     ...(isHeld ? ["--block-fd"] : []),
     "--json-status-fd",
   ];
@@ -80,7 +80,7 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
       argv: [
         ...argv,
         ...ownerTagOptions(command.ownerTag),
-        ...descriptorOptions(command),
+        ...descriptorOptions(seccomp !== undefined, command.isHeld ?? false),
         "--",
         ...command.argv,
       ],
