@@ -22,7 +22,7 @@ export interface WorkerEndpoint {
   readonly port: number;
 }
 
-/** The addresses of a name, IPv4 first. Rejects for one that has none, and when the signal aborts. */
+/** The addresses of a name, IPv4 first. Rejects for one without, and when the signal aborts. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**

@@ -1,6 +1,6 @@
 import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
-import { isOwn, isPublic } from "../../../worker/egress/addresses.ts";
+import { isOwn, isPublic, isTranslated } from "../../../worker/egress/addresses.ts";
 
 test.each([
   "127.0.0.1",
@@ -46,3 +46,24 @@ test("the host's own addresses are its own, public or not", () => {
   expect(isOwn("127.1.2.3")).toBe(true);
   expect(isOwn("1.1.1.1")).toBe(false);
 });
+
+test.each(["::", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "::7f00:1", "64:ff9b::7f00:1", "0.0.0.0"])(
+  "%s stands for another address",
+  (address) => {
+    expect(isTranslated(address)).toBe(true);
+  },
+);
+
+test.each(["2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2"])(
+  "%s leads through a tunnel to another address",
+  (address) => {
+    expect(isTranslated(address)).toBe(true);
+  },
+);
+
+test.each(["::1", "127.0.0.1", "10.0.0.1", "fd00::1", "2606:4700::1111", "1.1.1.1"])(
+  "%s stands for itself",
+  (address) => {
+    expect(isTranslated(address)).toBe(false);
+  },
+);

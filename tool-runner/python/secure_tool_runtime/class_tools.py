@@ -47,8 +47,8 @@ class DynamicTool:
         return {name: ArtifactTypeInfo(is_artifact=True) for name in self.artifact_args}
 
     async def init(self, component: object, tool_config: object) -> None:
-        """For an agent that loads the tool itself. The worker awaits it to describe the tool, and in
-        no call.
+        """For an agent that loads the tool itself. The worker awaits it to describe the tool,
+        and in no call.
         """
 
     async def cleanup(self, component: object, tool_config: object) -> None:

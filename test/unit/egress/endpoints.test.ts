@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
+
+/** Endpoints on `broker:5672`, whose addresses are the answers, one after the other. */
+function endpointsOf(...answers: readonly (readonly string[] | Error)[]) {
+  let [nowMs, asked] = [0, 0];
+  const clock = { monotonicMs: () => nowMs };
+  const resolve = (): Promise<readonly string[]> => {
+    const answer = answers[asked++] ?? [];
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+  };
+  const endpoints = new WorkerEndpoints([{ host: "broker", port: 5672 }], clock, resolve);
+  return { endpoints, later: () => (nowMs += 31_000), asked: () => asked };
+}
+
+test("an endpoint is its addresses on its port", async () => {
+  const { endpoints, asked } = endpointsOf(["10.0.0.5"]);
+  expect(await endpoints.has("10.0.0.5", 5672)).toBe(true);
+  expect(await endpoints.has("10.0.0.6", 5672)).toBe(false);
+  expect(await endpoints.has("10.0.0.5", 443)).toBe(false);
+  expect(asked()).toBe(1);
+});
+
+test("an endpoint of this host is every address of this host", async () => {
+  const { endpoints } = endpointsOf(["::1"]);
+  expect(await endpoints.has("127.0.0.9", 5672)).toBe(true);
+  expect(await endpoints.has("10.99.0.1", 5672)).toBe(false);
+});
+
+test("the port of an endpoint is closed until its name has an address", async () => {
+  const { endpoints, later } = endpointsOf(new Error("EAI_AGAIN"), ["10.0.0.5"]);
+  expect(await endpoints.has("10.0.0.6", 5672)).toBe(true);
+  later();
+  expect(await endpoints.has("10.0.0.6", 5672)).toBe(false);
+});
+
+test("an address that an endpoint had stays its own", async () => {
+  const { endpoints, later } = endpointsOf(["10.0.0.5"], ["10.0.0.6"], new Error("EAI_AGAIN"));
+  await endpoints.has("10.0.0.5", 5672);
+  later();
+  expect(await endpoints.has("10.0.0.5", 5672)).toBe(true);
+  expect(await endpoints.has("10.0.0.6", 5672)).toBe(true);
+  later();
+  expect(await endpoints.has("10.0.0.5", 5672)).toBe(true);
+});
