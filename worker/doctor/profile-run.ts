@@ -19,6 +19,7 @@ import {
 } from "./attacks/attack-starts.ts";
 import { type Arena, layOutTools, toolName, usefulTool } from "./attacks/attack-tools.ts";
 import {
+  type Judgement,
   endingOf,
   judge,
   ownAnswer,
@@ -28,7 +29,7 @@ import {
 } from "./attacks/attack-verdict.ts";
 import type { AttackedWorker } from "./attacks/attacked-worker.ts";
 import { type BaselineRun, runBaseline } from "./attacks/baseline.ts";
-import { type Victim, startVictim } from "./attacks/victim.ts";
+import { startVictim } from "./attacks/victim.ts";
 import type { Canaries } from "./attacks/canaries.ts";
 import { ReadinessWait } from "./readiness.ts";
 import type { AttackOptions } from "./attacks/attack-options.ts";
@@ -44,6 +45,12 @@ export interface ProfileRunParts {
   readonly store: RecordingStore;
   /** With the limits of attacks. */
   readonly profile: Profile;
+}
+
+/** One run of an attack, and what it says of the sandbox. */
+interface Attempt {
+  readonly observation: Observation;
+  readonly judgement: Judgement;
 }
 
 /** A worker between canaries, with one profile for all tools. Its owner disposes it. */
@@ -131,16 +138,11 @@ export class ProfileRun implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
-    const { id, group, title, rounds = 1 } = attack;
-    await using victim = attack.needsVictim ? await this.#victim(id, start, signal) : undefined;
-    const attempt = async () => {
-      const observation = await this.#observe(id, start, rounds, signal);
-      const judgement =
-        victim?.problem === undefined
-          ? judge(attack, observation, start)
-          : { blocked: undefined, reason: victim.problem, evidence: "" };
-      return { observation, judgement };
-    };
+    const { id, group, title } = attack;
+    const attempt = () =>
+      attack.needsVictim
+        ? this.#attemptBesideVictim(attack, start, signal)
+        : this.#attemptAlone(attack, start, signal);
     let { observation, judgement } = await attempt();
     // On a busy host one sample of the usage may be late, but not two.
     if (judgement.blocked === false && group === "limits")
@@ -185,11 +187,36 @@ export class ProfileRun implements AsyncDisposable {
     return { use, isThere };
   }
 
-  /** The victim calls the same tool. Beside an import it is cold: calls share the import. */
-  async #victim(id: string, start: AttackStart, signal: AbortSignal): Promise<Victim> {
-    const name = toolName(start === "import" ? "cold" : start, id);
-    await this.#readiness.until(name, signal);
-    return startVictim(this.#call, name, this.#parts.canaries.token, signal);
+  async #attemptAlone(attack: Attack, start: AttackStart, signal: AbortSignal): Promise<Attempt> {
+    const observation = await this.#observe(attack.id, start, attack.rounds ?? 1, signal);
+    return { observation, judgement: judge(attack, observation, start) };
+  }
+
+  /**
+   * The victim calls the same tool. Beside an import it is cold: calls share the import. A victim
+   * with another start proves nothing, for the attack may not even have its sandbox in sight.
+   */
+  async #attemptBesideVictim(
+    attack: Attack,
+    start: AttackStart,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
+    const victimStart = start === "import" ? "cold" : start;
+    const name = toolName(victimStart, attack.id);
+    for (let left = maxTries - 1; ; left--) {
+      const { problem: notReady } = await this.#readiness.until(name, signal);
+      await using victim = await startVictim(this.#call, name, this.#parts.canaries.token, signal);
+      const attempt = await this.#attemptAlone(attack, start, signal);
+      const { problem } = victim;
+      const ran = await victim.end();
+      const isRight = ran === undefined || ran === victimStart;
+      if (!isRight && left > 0) continue;
+      const reason =
+        problem ??
+        (isRight ? undefined : `of the victim: ${wrongStart(victimStart, ran, notReady)}`);
+      if (reason === undefined) return attempt;
+      return { ...attempt, judgement: { blocked: undefined, reason, evidence: "" } };
+    }
   }
 
   #unenforced({ outcome }: Observation): readonly string[] {

@@ -39,7 +39,7 @@ export function judge(
 
 /** Start mode of the call's sandbox; undefined when none ran. */
 export function startSeen({ outcome }: Pick<Observation, "outcome">): StartKind | undefined {
-  return outcome.kind === "cancelled" ? undefined : outcome.execution?.start;
+  return outcome.execution?.start;
 }
 
 /** The problem of a call that had another start than intended. */

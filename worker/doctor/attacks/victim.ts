@@ -2,9 +2,10 @@
  * The victim: a call that runs beside an attack, with a secret in each of its directories.
  */
 import { systemClock } from "../../support/clock.ts";
+import type { StartKind } from "../../protocol/execution.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
-import { endingOf } from "./attack-verdict.ts";
+import { endingOf, startSeen } from "./attack-verdict.ts";
 
 /** Time limit of the victim in seconds: the attack beside it may first wait for a sandbox. */
 const victimSeconds = 3 * callTimeoutSeconds;
@@ -13,6 +14,8 @@ const victimSeconds = 3 * callTimeoutSeconds;
 export interface Victim extends AsyncDisposable {
   /** Why the victim is not ready; undefined when its secrets are written. */
   readonly problem: string | undefined;
+  /** Ends it. Start mode of its sandbox; undefined when none ran. */
+  end(): Promise<StartKind | undefined>;
 }
 
 /** Starts the victim, and waits until it is ready or has a problem. Never throws. */
@@ -26,8 +29,10 @@ export async function startVictim(
   const ready = Promise.withResolvers<undefined>();
   let problem: string | undefined;
   const call = invoker.invoke(invocationOf(toolName, { token }, victimSeconds), {
-    signal: stopping.signal,
-    waitSignal: stopping.signal,
+    // A call that its caller cancels has a report of its sandbox.
+    signal,
+    waitSignal: signal,
+    cancelSignal: stopping.signal,
     log,
     onStatus: () => ready.resolve(undefined),
   });
@@ -37,13 +42,17 @@ export async function startVictim(
   const known = Promise.race([ready.promise, ended]);
   const isKnown = await settlesWithin(known, callTimeoutSeconds * 1000, systemClock, signal);
   if (!isKnown) problem = "the victim is silent";
+  const end = async (): Promise<StartKind | undefined> => {
+    stopping.abort(new Error("the attack is over"));
+    return startSeen({ outcome: await call });
+  };
   return {
     get problem() {
       return problem;
     },
+    end,
     async [Symbol.asyncDispose]() {
-      stopping.abort(new Error("the attack is over"));
-      await call;
+      await end();
     },
   };
 }
