@@ -2,7 +2,7 @@
 The call that attacks look for: writes a secret everywhere it can, sends a status, and sleeps.
 """
 
-import time
+import asyncio
 
 
 async def victim(token, ctx):
@@ -10,4 +10,5 @@ async def victim(token, ctx):
         with open(path, "w") as file:
             file.write("victim " + token)
     ctx.send_status("ready")
-    time.sleep(600)
+    # Unlike time.sleep, it ends as soon as the call is cancelled.
+    await asyncio.sleep(600)
