@@ -2,12 +2,14 @@
  * The worker's own path of a call: its sandbox, its runners, its limits, and no broker.
  */
 import { wireInvoker } from "../../worker/wiring/calls.ts";
+import { wireDescribedTools } from "../../worker/wiring/discovery.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import type { Logger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
+import type { DescribedTools } from "../../worker/discovery/described-tools.ts";
 import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
 import type { LocalFoundation } from "./local-foundation.ts";
@@ -27,27 +29,45 @@ export interface LocalInvoker extends AsyncDisposable {
   /** Of the caller, in memory. */
   readonly artifacts: CallArtifacts;
   readonly log: Logger;
+  /**
+   * Derives what calls of the tool are held to, from its code as it is now: a worker would hold a
+   * call to the description before while changed code is described. One call at a time. Rejects with
+   * the signal's reason.
+   */
+  readonly describe: (tool: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Opens it over a foundation. */
 export function openLocalInvoker(
-  { config, host, foundation }: LocalFoundation,
+  opened: LocalFoundation,
   { caller, observer, debug }: LocalInvokerOptions,
 ): LocalInvoker {
+  const { config, host, foundation } = opened;
+  const { catalog } = foundation;
+  let described: DescribedTools = wireDescribedTools(config, host, foundation);
   const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
-  const { invoker, starts, checker } = wireInvoker(config, host, {
-    ...foundation,
-    backend: observed(backend, observer),
+  const parts = { ...foundation, backend: observed(backend, observer) };
+  const { invoker, starts, checker } = wireInvoker(config, host, parts, {
+    forCall: (tool, signal) => described.forCall(tool, signal),
   });
   const scope = artifactScope(config.artifacts.scope, caller);
   return {
     invoker,
-    manifest: foundation.catalog.manifest,
+    manifest: catalog.manifest,
     artifacts: new CallArtifacts(foundation.store, scope),
     log: host.log,
+    describe: async (name, signal) => {
+      described[Symbol.dispose]();
+      described = wireDescribedTools(config, host, foundation);
+      const tool = catalog.resolve(name);
+      if (tool === undefined) return;
+      const { parameters } = await described.forCall(tool, signal);
+      if (parameters !== undefined) checker.warm();
+    },
     [Symbol.asyncDispose]: async () => {
       await starts[Symbol.asyncDispose]();
       await checker[Symbol.asyncDispose]();
+      described[Symbol.dispose]();
     },
   };
 }
