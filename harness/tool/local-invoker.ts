@@ -4,12 +4,12 @@
 import { wireInvoker } from "../../worker/wiring/calls.ts";
 import { wireDescribedTools } from "../../worker/wiring/discovery.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
+import { type DescribedTools, deriveTimeoutMs } from "../../worker/discovery/described-tools.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import type { Logger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
-import type { DescribedTools } from "../../worker/discovery/described-tools.ts";
 import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
 import type { LocalFoundation } from "./local-foundation.ts";
@@ -42,9 +42,10 @@ export function openLocalInvoker(
   opened: LocalFoundation,
   { caller, observer, debug }: LocalInvokerOptions,
 ): LocalInvoker {
-  const { config, host, foundation } = opened;
+  const { config, host, foundation, descriptionsDir } = opened;
   const { catalog } = foundation;
-  let described: DescribedTools = wireDescribedTools(config, host, foundation);
+  const wire = (): DescribedTools => wireDescribedTools(config, host, foundation, descriptionsDir);
+  let described = wire();
   const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
   const parts = { ...foundation, backend: observed(backend, observer) };
   const { invoker, starts, checker } = wireInvoker(config, host, parts, {
@@ -58,10 +59,10 @@ export function openLocalInvoker(
     log: host.log,
     describe: async (name, signal) => {
       described[Symbol.dispose]();
-      described = wireDescribedTools(config, host, foundation);
+      described = wire();
       const tool = catalog.resolve(name);
       if (tool === undefined) return;
-      const { parameters } = await described.forCall(tool, signal);
+      const { parameters } = await described.forCall(tool, signal, deriveTimeoutMs);
       if (parameters !== undefined) checker.warm();
     },
     [Symbol.asyncDispose]: async () => {

@@ -183,7 +183,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(stderr).toMatch(/^hello took \d+ ms under the profile standard\n$/);
   });
 
-  test("checks and converts arguments by the code as it is at the call", async () => {
+  test("checks and converts arguments by the code as it is", { tags: "full" }, async () => {
     const path = join(directory, "counts.py");
     await writeFile(path, "def counts(days: int) -> dict:\n    return {'days': days}\n");
     const given = ["--args", '{"days": "5"}'];
@@ -203,6 +203,22 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     );
     const converted = await toolRun("converting", given);
     expect(JSON.parse(converted.stdout)).toEqual({ days: 5 });
+  });
+
+  test("keeps the description of a tool between runs", { tags: "full" }, async () => {
+    const cache = await createPassableDirectory("str-tool-run-cache-");
+    onTestFinished(() => cache[Symbol.asyncDispose]());
+    const run = () =>
+      toolRun("hello.mjs:hello", ["--args", '{"name": 1}'], { XDG_CACHE_HOME: cache.path });
+    expect(await run()).toMatchObject({ exitCode: 0 });
+    const kept = join(cache.path, "secure-tool-runtime/descriptions");
+    const names = await readdir(kept);
+    const description = JSON.parse(await readFile(join(kept, names[0]!), "utf8")) as object;
+    const parameters = { type: "object", properties: { name: { type: "string" } } };
+    await writeFile(join(kept, names[0]!), JSON.stringify({ ...description, parameters }));
+    const { stderr } = await run();
+    expect(stderr).toContain("INVALID_REQUEST: Invalid request: params.args.name: expected text");
+    expect(await readdir(kept)).toEqual(names);
   });
 
   test("runs the export of typed.ts", { tags: "full" }, () => runExport("typed.ts"));
