@@ -78,7 +78,7 @@ export interface LocalFoundation extends AsyncDisposable {
   readonly config: Config;
   readonly host: Host;
   readonly foundation: Foundation;
-  /** Where descriptions of tools stay between runs; undefined where the environment has no place. */
+  /** Keeps descriptions of tools between runs; undefined where the environment has no place. */
   readonly descriptionsDir: string | undefined;
 }
 

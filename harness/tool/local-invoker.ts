@@ -31,8 +31,8 @@ export interface LocalInvoker extends AsyncDisposable {
   readonly log: Logger;
   /**
    * Derives what calls of the tool are held to, from its code as it is now: a worker would hold a
-   * call to the description before while changed code is described. One call at a time. Rejects with
-   * the signal's reason.
+   * call to the description before while changed code is described. One call at a time. Rejects
+   * with the signal's reason.
    */
   readonly describe: (tool: string, signal: AbortSignal) => Promise<void>;
 }

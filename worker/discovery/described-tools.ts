@@ -114,8 +114,8 @@ export class DescribedTools implements Disposable {
 
   /**
    * The description for a call: what was known before while code is asked again. While it is asked
-   * first, the call waits for `patienceMs`, since a start of many tools takes long, and then has the
-   * manifest's parts alone. Rejects with the signal's reason.
+   * first, the call waits for `patienceMs`, since a start of many tools takes long, and then has
+   * the manifest's parts alone. Rejects with the signal's reason.
    */
   async forCall(
     tool: ToolEntry,
