@@ -11,6 +11,7 @@ import type {
 } from "./doctor/attacks/attacked-worker.ts";
 import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
+import type { Invoker } from "./invocation/invoker.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 import { wireInvoker } from "./wiring/calls.ts";
@@ -26,7 +27,10 @@ const maxWarmBytes = 512 * 1024 * 1024;
 
 /** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
-  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">>;
+  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">> & {
+    /** Wraps the invoker of the attacked worker. */
+    readonly wrapInvoker?: (invoker: Invoker) => Invoker;
+  };
 
 /** Attacks the configured sandbox of this host. Rejects with the errors of opening a worker. */
 export function attackHost(
@@ -37,6 +41,7 @@ export function attackHost(
 ): Promise<AttackReport> {
   const { bwrapBin, workDir } = config.sandbox;
   const quiet = { ...host, log: quietLog(host.log) };
+  const { wrapInvoker = (invoker) => invoker, ...chosen } = choice;
   return runAttacks(
     {
       programsDir: attacksDir(),
@@ -46,8 +51,11 @@ export function attackHost(
       workDir,
       uid: sandboxUid(config),
       log: quiet.log,
-      open: (options, whileOpening) => openAttacked(config, quiet, options, whileOpening),
-      ...choice,
+      open: async (options, whileOpening) => {
+        const worker = await openAttacked(config, quiet, options, whileOpening);
+        return { ...worker, invoker: wrapInvoker(worker.invoker) };
+      },
+      ...chosen,
     },
     signal,
   );

@@ -207,14 +207,14 @@ export class ProfileRun implements AsyncDisposable {
       const { problem: notReady } = await this.#readiness.until(name, signal);
       await using victim = await startVictim(this.#call, name, this.#parts.canaries.token, signal);
       const attempt = await this.#attemptAlone(attack, start, signal);
+      // A breach counts, whatever ran beside it.
+      if (attempt.judgement.blocked === false) return attempt;
+      // Read before the end: a victim that has ended has a problem.
       const { problem } = victim;
       const ran = await victim.end();
-      const isRight = ran === undefined || ran === victimStart;
-      if (!isRight && left > 0) continue;
-      const reason =
-        problem ??
-        (isRight ? undefined : `of the victim: ${wrongStart(victimStart, ran, notReady)}`);
-      if (reason === undefined) return attempt;
+      if (ran === victimStart && problem === undefined) return attempt;
+      if (ran !== victimStart && left > 0) continue;
+      const reason = problem ?? `of the victim: ${wrongStart(victimStart, ran, notReady)}`;
       return { ...attempt, judgement: { blocked: undefined, reason, evidence: "" } };
     }
   }

@@ -16,6 +16,9 @@ import {
   attackJson,
   attackTable,
 } from "../../../worker/doctor/attacks/attack-report.ts";
+import type { Invoker } from "../../../worker/invocation/invoker.ts";
+import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
+import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError, workDirInside } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/doctor/attack-run.ts";
@@ -294,6 +297,67 @@ describe("what proves nothing", () => {
     } finally {
       await rm(weak, { recursive: true, force: true });
     }
+  });
+
+  describe("a victim with another start", () => {
+    type Victim = (
+      invoke: Invoker["invoke"],
+      ...call: Parameters<Invoker["invoke"]>
+    ) => Promise<InvocationOutcome>;
+    const seen = () => ({ blocked: false, evidence: "the worker saw it" });
+    const besideVictim: readonly Attack[] = [
+      { ...own, id: "read_host_secret", needsVictim: true },
+      { ...own, id: "read_host_keys", needsVictim: true, judge: seen },
+    ];
+
+    /** Verdicts, where calls of the victim go another way. */
+    async function withVictim(start: StartKind, ofVictim: Victim): Promise<unknown> {
+      const { rows } = await attackHere({
+        attacks: besideVictim,
+        profiles: ["standard"],
+        start,
+        wrapInvoker: ({ invoke }) => ({
+          invoke: async (invocation, context) => {
+            if (!("token" in invocation.args)) return invoke(invocation, context);
+            return ofVictim(invoke, invocation, context);
+          },
+        }),
+      });
+      return rows.filter((row) => row.start === start).map((row) => [row.verdict, row.reason]);
+    }
+
+    /** To the same attack's tool of another start. */
+    const by =
+      (start: string): Victim =>
+      (invoke, invocation, context) => {
+        const id = invocation.toolName.slice(invocation.toolName.indexOf(".") + 1);
+        return invoke({ ...invocation, toolName: `${start}.${id}` }, context);
+      };
+
+    test("breaks what did not reach it, and nothing else", { tags: "full" }, async () => {
+      expect(await withVictim("template", by("cold"))).toEqual([
+        ["broken", "of the victim: its call was to have the start template, and had cold"],
+        ["not-held", undefined],
+      ]);
+    });
+
+    test("does the same when its call fails", async () => {
+      expect(await withVictim("cold", by("none"))).toEqual([
+        ["broken", expect.stringMatching(/^the victim has ended: TOOL_NOT_AVAILABLE/)],
+        ["not-held", undefined],
+      ]);
+    });
+
+    test("does the same when its sandbox is not known", { tags: "full" }, async () => {
+      const unknown: Victim = async (invoke, invocation, context) => {
+        const outcome = await invoke(invocation, context);
+        return { ...outcome, execution: undefined };
+      };
+      expect(await withVictim("cold", unknown)).toEqual([
+        ["broken", "of the victim: its call was to have the start cold, and had no sandbox"],
+        ["not-held", undefined],
+      ]);
+    });
   });
 
   test("an attack that is given up", { tags: "full" }, async () => {

@@ -42,10 +42,14 @@ export function startSeen({ outcome }: Pick<Observation, "outcome">): StartKind 
   return outcome.execution?.start;
 }
 
-/** The problem of a call that had another start than intended. */
-export function wrongStart(start: AttackStart, ran: StartKind, notReady?: string): string {
+/** The problem of a call that had another start than intended, or no sandbox. */
+export function wrongStart(
+  start: AttackStart,
+  ran: StartKind | undefined,
+  notReady?: string,
+): string {
   const why = notReady === undefined ? "" : `, since no sandbox was ready: ${notReady}`;
-  return `its call was to have the start ${startOfCall(start)}, and had ${ran}${why}`;
+  return `its call was to have the start ${startOfCall(start)}, and had ${ran ?? "no sandbox"}${why}`;
 }
 
 /** The program's own answer; undefined when it gave none. */
