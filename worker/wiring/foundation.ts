@@ -15,8 +15,9 @@ import { publicRefusal } from "../protocol/refusal.ts";
 import type { PreparedPython } from "../runners/python/host.ts";
 import type { ToolRunner } from "../runners/runner.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
+import type { HostCheck } from "../sandbox/host-check.ts";
 import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
-import type { Profile, Profiles } from "../sandbox/profile.ts";
+import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { AuditLog } from "../telemetry/audit/audit.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -24,7 +25,7 @@ import { openAudit } from "./audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";
-import { NetworkAdmission, openEgress } from "./network.ts";
+import { NetworkAdmission, checkEgress, openEgress, requireEgress } from "./network.ts";
 import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
 
 /** The parts below the broker. Disposing closes them in reverse order of opening. */
@@ -44,6 +45,8 @@ export interface Foundation extends AsyncDisposable {
   readonly hostAccess: HostAccess;
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
   readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
+  /** Makes the check `egress`. Rejects with the signal's reason. */
+  readonly checkEgress: (signal: AbortSignal) => Promise<HostCheck>;
 }
 
 /** Options of {@link openFoundation}. */
@@ -90,6 +93,10 @@ export async function openFoundation(
     }),
   );
   const egress = await openEgress(config, host, scratchDir);
+  const { checks } = backend.facts(restrictiveProfile);
+  const tryEgress = (whileTrying: AbortSignal): Promise<HostCheck> =>
+    checkEgress({ egress, backend }, checks, whileTrying);
+  await requireEgress(config.sandbox.minimum, () => tryEgress(signal));
   const networks = new NetworkAdmission({
     ...{ egress, backend, profiles },
     defaultProfile: config.sandbox.defaultProfile,
@@ -126,6 +133,7 @@ export async function openFoundation(
     profiles,
     hostAccess,
     networkOf: (profile) => egress.networkOf(profile),
+    checkEgress: tryEgress,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -138,6 +138,37 @@ describe("a worker", () => {
   });
 
   test(
+    "does not start without sockets in sandboxes where it asks for them",
+    { tags: "promise-R4" },
+    async () => {
+      const pythonBin = join(surroundings.base, "python");
+      // The program that makes the sockets is the only one with this call.
+      const script =
+        '#!/bin/sh\ncase "$*" in *setns*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n';
+      await writeFile(pythonBin, script, { mode: 0o755 });
+      const checked = (minimum: string) => {
+        const given = { SANDBOX_PYTHON_BIN: pythonBin, SANDBOX_MINIMUM: minimum };
+        const environment = { ...surroundings.environment, ...given };
+        const host = createHost(createLogger("silent", 2), environment);
+        return check(readConfig(environment), host, AbortSignal.timeout(60_000));
+      };
+      await expect(checked("user-namespaces,egress")).rejects.toMatchObject({
+        setting: "minimum",
+        message: expect.stringMatching(/\negress is missing: .*\n {2}.*setns/) as unknown,
+      });
+      expect(JSON.parse((await checked("user-namespaces")).text)).toMatchObject({
+        sandboxes: {
+          bubblewrap: {
+            checks: expect.arrayContaining([
+              expect.objectContaining({ name: "egress", state: "missing", required: false }),
+            ]) as unknown,
+          },
+        },
+      });
+    },
+  );
+
+  test(
     "that holds all it is asked for starts as an ordinary user",
     { tags: "full" },
     async (context) => {
