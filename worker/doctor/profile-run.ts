@@ -139,6 +139,13 @@ export class ProfileRun implements AsyncDisposable {
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
     const { id, group, title } = attack;
+    const what = { id, group, title, profile: profile.name, start };
+    const unserved = group === "egress" && this.#worker.catalog.unavailable(toolName(start, id));
+    if (unserved) {
+      const reason = `no tool with a list of hosts is served here: ${unserved.reason}`;
+      const nothing = { evidence: "", durationMs: 0, baseline };
+      return { ...what, verdict: "not-promised", reason, ...nothing };
+    }
     const attempt = () =>
       attack.needsVictim
         ? this.#attemptBesideVictim(attack, start, signal)
@@ -155,7 +162,6 @@ export class ProfileRun implements AsyncDisposable {
     const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, baseline);
     const { evidence } = judgement;
     const { durationMs } = observation;
-    const what = { id, group, title, profile: profile.name, start };
     return { ...what, verdict, reason, evidence, durationMs, baseline };
   }
 

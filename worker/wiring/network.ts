@@ -112,7 +112,8 @@ export async function checkEgress(
 /** What is behind a network that could not be made, such as a refused system call. */
 function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? rootMessage(error.cause) : error.message;
+  // The innermost one may have no words.
+  return (error.cause instanceof Error && rootMessage(error.cause)) || error.message;
 }
 
 /** Throws SandboxError where the minimum asks for `egress`, and this host does not hold it. */

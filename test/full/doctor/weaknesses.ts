@@ -199,6 +199,34 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   },
 ];
 
+const tcp = "worker/egress/tcp.ts";
+
+/** Those of a sandbox that may reach some hosts. */
+const egressWeaknesses: readonly PlantedWeakness[] = [
+  {
+    what: "a list of hosts allows every address",
+    edits: [
+      {
+        file: tcp,
+        from: "const grant = grantFor(policy, destination);",
+        to: "const grant = { ...grantFor(policy, destination), allowsPrivate: true, allowsAnySni: false };",
+      },
+    ],
+    named: { attacks: ["reach_unlisted_addresses"] },
+  },
+  {
+    what: "TLS to a listed host may ask for another",
+    edits: [
+      {
+        file: tcp,
+        from: 'return serverName.toLowerCase() === destination.name ? undefined : "sni";',
+        to: 'return serverName === "" ? "sni" : undefined;',
+      },
+    ],
+    named: { attacks: ["name_another_in_tls"] },
+  },
+];
+
 export const weaknesses: readonly PlantedWeakness[] = [
   {
     what: "tool directories are mounted writable",
@@ -556,4 +584,5 @@ function templateFilter()`,
     named: { attacks: ["result_oversized"] },
   },
   ...templateWeaknesses,
+  ...egressWeaknesses,
 ];

@@ -18,10 +18,11 @@ import {
 } from "../../../worker/doctor/attacks/attack-report.ts";
 import type { Invoker } from "../../../worker/invocation/invoker.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
-import type { StartKind } from "../../../worker/protocol/execution.ts";
+import { type StartKind, startKinds } from "../../../worker/protocol/execution.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError, workDirInside } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/doctor/attack-run.ts";
+import { pythonWithoutSockets } from "../../support/sandboxes/network-place.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
 
@@ -78,6 +79,39 @@ describe("this host's sandbox", () => {
         evidence: expect.stringContaining("it says"),
       },
     ]);
+  });
+});
+
+describe("a list of hosts", { tags: "promise-S34" }, () => {
+  const egress = attacks.filter(({ group }) => group === "egress");
+
+  test("holds every attack, by each start of calls", { tags: "full" }, async () => {
+    const report = await attackHere({ attacks: egress, profiles: ["standard"], start: "all" });
+    const made = report.rows.map(({ id, start, verdict }) => [id, start, verdict]);
+    const expected = egress.flatMap(({ id }) =>
+      startKinds.map((start) => [id, start, "held"] as const),
+    );
+    expect(made).toEqual(expected);
+    expect(report.rows.filter(({ baseline }) => !baseline.reached)).toEqual([]);
+  });
+
+  test("is not attacked where the host keeps none", { tags: "full" }, async () => {
+    const base = await reachableDirectory();
+    try {
+      const pythonBin = await pythonWithoutSockets(base);
+      const report = await attackHere(
+        { attacks: egress, profiles: ["restrictive"] },
+        { SANDBOX_PYTHON_BIN: pythonBin },
+      );
+      expect(new Set(report.rows.map(({ verdict, reason }) => `${verdict}: ${reason}`))).toEqual(
+        new Set([
+          "not-promised: no tool with a list of hosts is served here: this host cannot keep a tool to some hosts",
+        ]),
+      );
+      expect(report.rows).toHaveLength(egress.length);
+    } finally {
+      await rm(base, { recursive: true, force: true });
+    }
   });
 });
 

@@ -16,6 +16,7 @@ import {
   crippledHostProblem,
 } from "../../support/sandboxes/crippled-hosts.ts";
 import { consultHere } from "../../support/doctor/consultation.ts";
+import { pythonWithoutSockets } from "../../support/sandboxes/network-place.ts";
 import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import {
@@ -141,11 +142,7 @@ describe("a worker", () => {
     "does not start without sockets in sandboxes where it asks for them",
     { tags: "promise-R4" },
     async () => {
-      const pythonBin = join(surroundings.base, "python");
-      // The program that makes the sockets is the only one with this call.
-      const script =
-        '#!/bin/sh\ncase "$*" in *setns*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n';
-      await writeFile(pythonBin, script, { mode: 0o755 });
+      const pythonBin = await pythonWithoutSockets(surroundings.base);
       const checked = (minimum: string) => {
         const given = { SANDBOX_PYTHON_BIN: pythonBin, SANDBOX_MINIMUM: minimum };
         const environment = { ...surroundings.environment, ...given };

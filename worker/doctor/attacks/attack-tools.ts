@@ -20,7 +20,7 @@ export interface Layout {
   readonly attacks: readonly Attack[];
   /** The profile of every tool. */
   readonly profile: string;
-  /** Target of attacks that run at import. */
+  /** Target of attacks that run at import, and of lists of hosts. */
   readonly importTarget: Target;
 }
 
@@ -34,7 +34,7 @@ export interface Arena {
 
 /** Copies the programs and writes the manifest into a new directory. */
 export async function layOutTools(directory: string, layout: Layout): Promise<Arena> {
-  const { programsDir, attacks, profile, importTarget } = layout;
+  const { programsDir, attacks, importTarget } = layout;
   const toolsDir = join(directory, "tools");
   const manifestPath = join(directory, "manifest.yaml");
   const recursive = { recursive: true };
@@ -61,7 +61,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
       await lay(moduleOf(attack, "import"), source, madeByImport(importTarget));
   }
   // JSON is YAML.
-  await writeFile(manifestPath, JSON.stringify(manifestOf(attacks, profile)));
+  await writeFile(manifestPath, JSON.stringify(manifestOf(layout)));
   return { directory, toolsDir, manifestPath };
 }
 
@@ -94,7 +94,7 @@ function moduleOf({ id, needsVictim }: Attack, start: AttackStart): string {
   return needsVictim ? `${id}_or_victim` : id;
 }
 
-function manifestOf(attacks: readonly Attack[], profile: string): object {
+function manifestOf({ attacks, profile, importTarget }: Layout): object {
   const common = { runtime: "python", sandbox_profile: profile };
   const useful = (["auto", ...startKinds] as const).map((start) => {
     const entry = { ...common, module: usefulTool, function: "attack", ...startModesOf(start) };
@@ -110,12 +110,27 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
           ...common,
           ...callable,
           ...startModesOf(startOfCall(start)),
+          ...(attack.group === "egress" && { network: listOf(importTarget) }),
           ...attack.manifest,
         };
         return [toolName(start, attack.id), entry] as const;
       }),
   );
   return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
+}
+
+/**
+ * What tools of the group `egress` may reach. Listeners for the second rule stand inside as well:
+ * where none do, nothing has to be refused.
+ */
+function listOf({ listedName, unlistedName, ...ports }: Target): object {
+  const { listedPort, datagramPort, loopbackPort } = ports;
+  return {
+    allow: [
+      { host: listedName, ports: [listedPort, datagramPort], private: true },
+      { host: unlistedName, ports: [loopbackPort, 80, 443] },
+    ],
+  };
 }
 
 /** One idle sandbox for the call, and one for the victim's. */

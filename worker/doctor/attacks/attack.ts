@@ -6,9 +6,17 @@ import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Profile } from "../../sandbox/profile.ts";
 import type { Enforcement } from "../../sandbox/sandbox.ts";
 
-/** The part of the host that an attack targets. */
+/** The part of the host that an attack targets. Tools of `egress` have a list of hosts. */
 export type AttackGroup =
-  "files" | "processes" | "privileges" | "kernel" | "network" | "traces" | "limits" | "worker";
+  | "files"
+  | "processes"
+  | "privileges"
+  | "kernel"
+  | "network"
+  | "egress"
+  | "traces"
+  | "limits"
+  | "worker";
 
 /**
  * Canaries for an attack, and its limits. They belong to this host, or to the arena of a baseline.
@@ -31,6 +39,16 @@ export interface Target {
   readonly variable: string;
   /** Port of a service on 127.0.0.1 that answers with the token. */
   readonly loopbackPort: number;
+  /**
+   * Port of a service on 127.0.0.1 that the list has, by `listedName`. It answers `listed` to that
+   * name, and with the token to `unlistedName`.
+   */
+  readonly listedPort: number;
+  /** Port of a service on 127.0.0.1 that answers datagrams with the token; the list has it, too. */
+  readonly datagramPort: number;
+  readonly listedName: string;
+  /** A name of no host. */
+  readonly unlistedName: string;
   /** Address of the cloud's metadata service, which also has credentials. */
   readonly metadataAddress: string;
   /** Addresses of name servers. */

@@ -38,7 +38,7 @@ export interface AttackedWorker extends AsyncDisposable {
   readonly invoker: Invoker;
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
-  readonly catalog: Pick<ToolCatalog, "resolve">;
+  readonly catalog: Pick<ToolCatalog, "resolve" | "unavailable">;
   readonly starts: Pick<Starts, "follow">;
   /** State of a tool that `starts` follows. */
   readinessOf(toolName: string): Readiness;
