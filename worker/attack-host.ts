@@ -11,6 +11,7 @@ import type {
 } from "./doctor/attacks/attacked-worker.ts";
 import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
+import { type Resolve, resolveByHost } from "./egress/resolve.ts";
 import type { Invoker } from "./invocation/invoker.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
@@ -24,6 +25,9 @@ import { attacksDir } from "./wiring/shipped.ts";
 const concurrency = 2;
 /** Memory budget of idle sandboxes in bytes: a few for each attack. */
 const maxWarmBytes = 512 * 1024 * 1024;
+
+/** Recorded names of one attack. */
+const maxAskedNames = 10_000;
 
 /** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
@@ -86,8 +90,13 @@ async function openAttacked(
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
   await using opened = new AsyncDisposableStack();
+  const askedNames: string[] = [];
+  const resolve: Resolve = (name, whileAsking) => {
+    if (askedNames.length < maxAskedNames) askedNames.push(name);
+    return resolveByHost(name, whileAsking);
+  };
   const foundation = opened.use(
-    await openFoundation(attackedConfig, attackedHost, signal, { profiles }),
+    await openFoundation(attackedConfig, attackedHost, signal, { profiles, resolve }),
   );
   const wired = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
   const { invoker, starts } = wired;
@@ -105,6 +114,7 @@ async function openAttacked(
   return {
     ...foundation,
     ...{ invoker, starts, readinessOf },
+    takeAskedNames: () => askedNames.splice(0),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -67,7 +67,8 @@ export class ProfileRun implements AsyncDisposable {
     this.#arena = arena;
     this.#worker = worker;
     this.#readiness = new ReadinessWait(worker, systemClock);
-    this.#call = { invoker: worker.invoker, store, log: options.log };
+    const { invoker, takeAskedNames } = worker;
+    this.#call = { invoker, takeAskedNames, store, log: options.log };
   }
 
   /** Rejects with the errors of opening a worker, or with the signal's reason. */

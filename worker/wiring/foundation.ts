@@ -5,6 +5,7 @@ import { openCachedStore } from "../artifacts/open.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { timeLimitProblem } from "../broker/open.ts";
 import type { Config } from "../config/config.ts";
+import type { Resolve } from "../egress/resolve.ts";
 import type { InstallMode } from "../environments/installations.ts";
 import type { ToolEnvironments } from "../environments/tool-environments.ts";
 import type { ToolCatalog } from "../manifest/catalog.ts";
@@ -53,6 +54,8 @@ export interface Foundation extends AsyncDisposable {
 export interface FoundationOptions {
   /** Replace the profiles of the configuration. */
   readonly profiles?: Profiles | undefined;
+  /** Finds the addresses of names for sandboxes. Default: as the host does. */
+  readonly resolve?: Resolve;
   /** How packages that are not there are installed. Default: in the background. */
   readonly installs?: InstallMode;
 }
@@ -65,7 +68,7 @@ export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  { profiles: ownProfiles, installs = "background" }: FoundationOptions = {},
+  { profiles: ownProfiles, installs = "background", resolve }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = parts.use(await openAudit(config, host));
@@ -92,7 +95,7 @@ export async function openFoundation(
       log: host.log.child({ part: "code" }),
     }),
   );
-  const egress = await openEgress(config, host, scratchDir);
+  const egress = await openEgress(config, host, scratchDir, resolve);
   const { checks } = backend.facts(restrictiveProfile);
   const tryEgress = (whileTrying: AbortSignal): Promise<HostCheck> =>
     checkEgress({ egress, backend }, checks, whileTrying);

@@ -15,7 +15,12 @@ import { isolates } from "../sandbox/registry.ts";
 import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
 import { abortable } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { type WorkerEndpoint, WorkerEndpoints, resolveByHost } from "../egress/resolve.ts";
+import {
+  type Resolve,
+  type WorkerEndpoint,
+  WorkerEndpoints,
+  resolveByHost,
+} from "../egress/resolve.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -146,10 +151,15 @@ async function tryNetwork(
 }
 
 /** Opens it; nothing has to be given back. */
-export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {
+export function openEgress(
+  config: Config,
+  host: Host,
+  scratchDir: string,
+  resolve: Resolve = resolveByHost,
+): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
-  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock });
+  return Egress.open({ scratchDir, resolve, endpoints, clock });
 }
 
 /** The broker, the store and the worker's own listener. */

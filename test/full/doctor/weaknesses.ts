@@ -204,6 +204,17 @@ const tcp = "worker/egress/tcp.ts";
 /** Those of a sandbox that may reach some hosts. */
 const egressWeaknesses: readonly PlantedWeakness[] = [
   {
+    what: "a list of hosts has every name below its names",
+    edits: [
+      {
+        file: "worker/egress/policy.ts",
+        from: "return name === host.name;",
+        to: "return name.endsWith(host.name);",
+      },
+    ],
+    named: { attacks: ["leak_by_names"] },
+  },
+  {
     what: "a list of hosts allows every address",
     edits: [
       {

@@ -29,8 +29,9 @@ export function judge(
       evidence: endingOf(observation),
     };
   // An attack at import is over before its call.
-  if (ran !== undefined && start !== "import" && attack.judge !== undefined)
-    return attack.judge(observation);
+  const isJudged = ran !== undefined && start !== "import";
+  const verdict = isJudged ? attack.judge?.(observation) : undefined;
+  if (verdict !== undefined) return verdict;
   const answer = ownAnswer(observation);
   if (answer === undefined)
     return { blocked: undefined, reason: noAnswer, evidence: endingOf(observation) };

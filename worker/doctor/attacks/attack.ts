@@ -72,6 +72,8 @@ export interface Observation {
   readonly statuses: readonly string[];
   /** Contents of the saved artifacts, by name. */
   readonly artifacts: ReadonlyMap<string, Uint8Array>;
+  /** Names whose addresses the worker looked for, for any sandbox. */
+  readonly askedNames: readonly string[];
   /** Longest stall of the worker's event loop, in milliseconds. */
   readonly longestStallMs: number;
   /** Milliseconds from the call to its outcome. */
@@ -108,10 +110,10 @@ export interface Attack {
   /** Why a template does not promise to block it at import; undefined when it does. */
   readonly notPromisedAtImport?: string;
   /**
-   * Judges a run that a sandbox executed. Without a judge the program's `reached` counts, and a run
-   * without an answer is broken.
+   * Judges a run that a sandbox executed. Without a judge or its verdict the program's `reached`
+   * counts, and a run without an answer is broken.
    */
-  judge?(observation: Observation): Verdict;
+  judge?(observation: Observation): Verdict | undefined;
   /** Consecutive calls, each in a new sandbox; the last counts. 1 by default. */
   readonly rounds?: number;
   /** Whether a victim runs meanwhile, with the token in each of its directories. */

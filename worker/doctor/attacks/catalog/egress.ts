@@ -2,7 +2,21 @@
  * Attacks on a list of hosts: each tool may reach one service of the host, has to, and tries to
  * reach more. A template has no network, so none runs at an import.
  */
-import type { Attack } from "../attack.ts";
+import type { Attack, Observation, Verdict } from "../attack.ts";
+import { ownAnswer } from "../attack-verdict.ts";
+
+/** The name service inside answers everything; what counts is whom the worker asks. */
+function judgeAskedNames(observation: Observation): Verdict | undefined {
+  const { askedNames, target, outcome } = observation;
+  const leaked = askedNames.find((name) => name.toLowerCase().includes(target.token));
+  if (leaked !== undefined)
+    return { blocked: false, evidence: `the worker looked for the address of ${leaked}` };
+  // It asked, and the worker heard it: else nothing was tried.
+  const refusals = outcome.execution?.network?.refusals ?? [];
+  const refused = refusals.filter(({ host }) => host.includes(target.token)).length;
+  if (ownAnswer(observation) === undefined || refused === 0) return undefined;
+  return { blocked: true, evidence: `nobody was asked; ${refused} names were refused` };
+}
 
 export const egressAttacks: readonly Attack[] = [
   {
@@ -16,6 +30,13 @@ export const egressAttacks: readonly Attack[] = [
     group: "egress",
     title: "connect to the cloud's metadata service from behind a list",
     isFast: true,
+  },
+  {
+    id: "leak_by_names",
+    group: "egress",
+    title: "have name servers asked for a name that is not in the list",
+    isFast: true,
+    judge: judgeAskedNames,
   },
   {
     id: "reach_by_datagrams",
