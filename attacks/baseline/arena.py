@@ -192,6 +192,7 @@ def plant(order):
         "datagram_port": datagram_port,
         "listed_name": order["listed_name"],
         "unlisted_name": order["unlisted_name"],
+        "max_connections": order["max_connections"],
         "metadata_address": metadata,
         "name_servers": ["127.0.0.1"],
         "socket_path": SOCKET,

@@ -226,6 +226,28 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     named: { attacks: ["reach_unlisted_addresses"] },
   },
   {
+    what: "a listed name may lead to the host's own address",
+    edits: [
+      {
+        file: "worker/egress/upstream.ts",
+        from: "if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))",
+        to: "if (!grant.allowsPrivate && !isPublic(address) && !isOwn(address))",
+      },
+    ],
+    named: { attacks: ["reach_private_by_name"] },
+  },
+  {
+    what: "a list of hosts bounds no connections",
+    edits: [
+      {
+        file: tcp,
+        from: "this.#open.size >= policy.maxConnections ||",
+        to: "this.#open.size < 0 ||",
+      },
+    ],
+    named: { attacks: ["many_connections"] },
+  },
+  {
     what: "TLS to a listed host may ask for another",
     edits: [
       {

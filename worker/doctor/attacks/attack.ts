@@ -49,6 +49,8 @@ export interface Target {
   readonly listedName: string;
   /** A name of no host. */
   readonly unlistedName: string;
+  /** Connections at once that the list allows. */
+  readonly maxConnections: number;
   /** Address of the cloud's metadata service, which also has credentials. */
   readonly metadataAddress: string;
   /** Addresses of name servers. */

@@ -107,9 +107,9 @@ function orderFor(
   { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
   limits: Limits,
 ): object {
-  const { metadataAddress, listedName, unlistedName } = target;
-  const names = withPythonNames({ metadataAddress, listedName, unlistedName });
-  return { id, token, variable, ...names, limits: withPythonNames(limits), rounds, baseline };
+  const { metadataAddress, listedName, unlistedName, maxConnections } = target;
+  const given = withPythonNames({ metadataAddress, listedName, unlistedName, maxConnections });
+  return { id, token, variable, ...given, limits: withPythonNames(limits), rounds, baseline };
 }
 
 /**

@@ -25,6 +25,8 @@ const metadataAddress = "169.254.169.254";
 const listedName = "localhost";
 /** A name that resolves nowhere: RFC 6761, section 6.4. */
 const unlistedName = "str-attack.invalid";
+/** Connections at once for tools with a list; attacks make a few times as many. */
+const maxConnections = 8;
 /** Bytes and milliseconds of a question to the listed service. */
 const maxQuestion = { bytes: 16 * 1024, ms: 10_000 };
 /** A free port of the host's own. */
@@ -96,6 +98,7 @@ export async function plantCanaries(
       datagramPort: datagrams.address().port,
       listedName,
       unlistedName,
+      maxConnections,
       metadataAddress,
       nameServers: getServers().filter((server) => isIP(server) !== 0),
       socketPath,

@@ -32,6 +32,12 @@ export const egressAttacks: readonly Attack[] = [
     isFast: true,
   },
   {
+    id: "reach_private_by_name",
+    group: "egress",
+    title: "have a listed name lead to an address that is not public",
+    isFast: true,
+  },
+  {
     id: "leak_by_names",
     group: "egress",
     title: "have name servers asked for a name that is not in the list",
@@ -48,6 +54,12 @@ export const egressAttacks: readonly Attack[] = [
     id: "name_another_in_tls",
     group: "egress",
     title: "ask a listed host for another name in TLS",
+    isFast: true,
+  },
+  {
+    id: "many_connections",
+    group: "egress",
+    title: "hold more connections than the list allows",
     isFast: true,
   },
   {
