@@ -170,10 +170,15 @@ def plant(order):
     datagrams.bind(("127.0.0.1", 0))
     listed_port, datagram_port = listed.getsockname()[1], datagrams.getsockname()[1]
     serve_listed(order, listed, datagrams)
+    sys.path.insert(0, TOOLS)
+    from support.listed import victim_port, victim_socket
+
     serve(
         token,
         [
             loopback,
+            listen(socket.AF_INET, ("0.0.0.0", victim_port(token))),
+            listen(socket.AF_UNIX, victim_socket(token)),
             listen(socket.AF_INET, (metadata, HTTP_PORT)),
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),

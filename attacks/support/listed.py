@@ -1,4 +1,4 @@
-"""What the list of hosts lets a tool reach, for attacks on such a list."""
+"""What the list of hosts lets a tool reach, and what others listen on, for attacks on such a list."""
 
 import socket
 
@@ -38,3 +38,13 @@ def ask(address, port, question, timeout=5):
     with socket.create_connection((address, port), timeout=timeout) as connection:
         connection.sendall(question)
         return connection.recv(100)
+
+
+def victim_port(token):
+    """Where a call that attacks look for listens on every address."""
+    return 20_000 + int(token[:3], 16)
+
+
+def victim_socket(token):
+    """Where the same call listens without a file."""
+    return f"\0str-victim-{token}"

@@ -10,8 +10,13 @@ import { withPythonNames } from "../program.ts";
 
 /** The harmless tool, below `attacks/harmless/`. */
 export const usefulTool = "useful_work";
+/** The function of the victim's program. */
+const victimFunction = "victim";
+
 /** The victim's program below `attacks/harmless/`; it is copied into the module of its attack. */
-const victimProgram = "victim";
+function victimProgram({ group }: Attack): string {
+  return group === "egress" ? "listening_victim" : "victim";
+}
 
 /** Options of {@link layOutTools}. */
 export interface Layout {
@@ -54,7 +59,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
     if (attack.needsVictim)
       await lay(
         ...([moduleOf(attack, "cold"), source] as const),
-        await program(`harmless/${victimProgram}.py`),
+        await program(`harmless/${victimProgram(attack)}.py`),
         eitherFunction,
       );
     if (isMade(attack, "import"))
@@ -73,7 +78,7 @@ export function toolName(start: AttackStart | "auto", id: string): string {
 /** One tool for both calls, so that attacker and victim share a template. */
 const either = "attack_or_victim";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
-    return ${victimProgram}(token, ctx) if target is None else attack(target)
+    return ${victimFunction}(token, ctx) if target is None else attack(target)
 `;
 
 /** Source that runs the attack at import; its call returns the answer. */

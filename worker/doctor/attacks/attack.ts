@@ -118,7 +118,10 @@ export interface Attack {
   judge?(observation: Observation): Verdict | undefined;
   /** Consecutive calls, each in a new sandbox; the last counts. 1 by default. */
   readonly rounds?: number;
-  /** Whether a victim runs meanwhile, with the token in each of its directories. */
+  /**
+   * Whether a victim runs meanwhile, with the token in each of its directories; for `egress` it
+   * answers with the token where it listens.
+   */
   readonly needsVictim?: boolean;
   /** Further fields of its manifest entry. */
   readonly manifest?: Readonly<Record<string, unknown>>;

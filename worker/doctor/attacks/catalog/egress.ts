@@ -63,6 +63,13 @@ export const egressAttacks: readonly Attack[] = [
     isFast: true,
   },
   {
+    id: "reach_other_sandbox",
+    group: "egress",
+    title: "talk to what another call listens on",
+    isFast: true,
+    needsVictim: true,
+  },
+  {
     id: "change_routes",
     group: "egress",
     title: "change addresses and routes under the list",
