@@ -7,7 +7,7 @@ import socket
 import ssl
 
 from support.attempts import attempt
-from support.listed import ask, reach_listed
+from support.listed import ask, evidence, reach_listed
 
 # RFC 8446, section 5.1.
 HEADER_BYTES = 5
@@ -27,8 +27,7 @@ def attack(target):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for part in parts:
                     connection.sendall(part)
-                received = connection.recv(100).decode()
-            return f"it says {received}" if received == target["token"] else None
+                return evidence(target, connection.recv(100))
 
         return go
 

@@ -4,9 +4,10 @@ a socket that has no file.
 """
 
 import socket
+from functools import partial
 
 from support.attempts import attempt
-from support.listed import reach_listed
+from support.listed import evidence, listen_to_abstract, reach_listed
 
 
 def attack(target):
@@ -18,8 +19,7 @@ def attack(target):
                 datagrams.settimeout(0.5)
                 datagrams.connect((host, port))
                 datagrams.send(b"str-attack")
-                received = datagrams.recv(100).decode()
-            return f"it says {received}" if received == target["token"] else None
+                return evidence(target, datagrams.recv(100))
 
         return go
 
@@ -29,13 +29,6 @@ def attack(target):
             return "opened"
 
         return go
-
-    def talking():
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(2)
-            connection.connect("\0" + target["abstract_socket"])
-            received = connection.recv(100).decode()
-        return f"it says {received}" if received == target["token"] else None
 
     port = target["datagram_port"]
     return attempt(
@@ -48,6 +41,6 @@ def attack(target):
             "raw ICMP": opening(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
             "raw IPv4": opening(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW),
             "raw IPv6": opening(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW),
-            "an abstract socket": talking,
+            "an abstract socket": partial(listen_to_abstract, target, target["abstract_socket"]),
         }
     )

@@ -1,9 +1,9 @@
 """Connects to a service whose address the list of hosts does not have, however it is written."""
 
-import socket
+from functools import partial
 
 from support.attempts import attempt
-from support.listed import reach_listed
+from support.listed import listen_to, reach_listed
 
 SPELLINGS = (
     "127.0.0.1",
@@ -29,13 +29,5 @@ SPELLINGS = (
 
 def attack(target):
     listed = reach_listed(target)
-
-    def talking(host):
-        def go():
-            with socket.create_connection((host, target["loopback_port"]), timeout=2) as connection:
-                received = connection.recv(100).decode()
-            return f"it says {received}" if received == target["token"] else None
-
-        return go
-
-    return attempt({host: talking(host) for host in (*SPELLINGS, listed)})
+    port = target["loopback_port"]
+    return attempt({host: partial(listen_to, target, host, port) for host in (*SPELLINGS, listed)})

@@ -178,7 +178,7 @@ def plant(order):
         [
             loopback,
             listen(socket.AF_INET, ("0.0.0.0", victim_port(token))),
-            listen(socket.AF_UNIX, victim_socket(token)),
+            listen(socket.AF_UNIX, "\0" + victim_socket(token)),
             listen(socket.AF_INET, (metadata, HTTP_PORT)),
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),

@@ -15,7 +15,7 @@ async def victim(token, ctx):
 
     servers = [
         await asyncio.start_server(answer, "0.0.0.0", victim_port(token)),
-        await asyncio.start_unix_server(answer, victim_socket(token)),
+        await asyncio.start_unix_server(answer, "\0" + victim_socket(token)),
     ]
     ctx.send_status("ready")
     # Unlike time.sleep, it ends as soon as the call is cancelled.

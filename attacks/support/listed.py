@@ -1,4 +1,6 @@
-"""What the list of hosts lets a tool reach, and what others listen on, for attacks on such a list."""
+"""
+What the list of hosts lets a tool reach, and what others listen on, for attacks on such a list.
+"""
 
 import socket
 
@@ -40,11 +42,29 @@ def ask(address, port, question, timeout=5):
         return connection.recv(100)
 
 
+def listen_to(target, address, port):
+    """Evidence when what is connected to says the token."""
+    return evidence(target, ask(address, port, b"", timeout=2))
+
+
+def listen_to_abstract(target, name):
+    """The same of a Unix socket without a file."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(2)
+        connection.connect("\0" + name)
+        return evidence(target, connection.recv(100))
+
+
+def evidence(target, received):
+    text = received.decode(errors="replace")
+    return f"it says {text}" if text == target["token"] else None
+
+
 def victim_port(token):
     """Where a call that attacks look for listens on every address."""
     return 20_000 + int(token[:3], 16)
 
 
 def victim_socket(token):
-    """Where the same call listens without a file."""
-    return f"\0str-victim-{token}"
+    """Where the same call listens without a file: the name without its NUL."""
+    return f"str-victim-{token}"
