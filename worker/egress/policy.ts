@@ -2,7 +2,9 @@
  * Decides what a sandbox may reach by the lists of its network.
  */
 import { BlockList } from "node:net";
-import type { HostPattern, NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
+import { type HostPattern, matchesName } from "../protocol/host-pattern.ts";
+import type { NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
+import type { RequestRule } from "../protocol/request-rules.ts";
 
 /** Where a sandbox connects to: a name that it asked for, or an address that it brought itself. */
 export type Destination =
@@ -13,6 +15,11 @@ export type Destination =
 export interface Grant {
   readonly allowsPrivate: boolean;
   readonly allowsAnySni: boolean;
+  /**
+   * Of each list, what its rules say of requests; undefined where none says anything, so that the
+   * connection is not opened.
+   */
+  readonly requests?: readonly (readonly RequestRule[])[] | undefined;
 }
 
 /** Whether some rule of each list allows the name on some port, so that it gets an address. */
@@ -26,9 +33,13 @@ export function grantFor({ lists }: NetworkPolicy, destination: Destination): Gr
   if (lists.length === 0 || matching.some((rules) => rules.length === 0)) return undefined;
   const inEach = (has: (rule: NetworkRule) => boolean): boolean =>
     matching.every((rules) => rules.some(has));
+  const isOpened = matching.flat().some(({ requests }) => requests !== undefined);
   return {
     allowsPrivate: inEach(({ allowsPrivate }) => allowsPrivate),
-    allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni),
+    allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni) && !isOpened,
+    ...(isOpened && {
+      requests: matching.map((rules) => rules.map(({ requests = {} }) => requests)),
+    }),
   };
 }
 
@@ -45,19 +56,6 @@ function matches({ host, ports }: NetworkRule, destination: Destination): boolea
   return destination.kind === "name"
     ? matchesName(host, destination.name)
     : host.kind === "range" && isInRange(host, destination.address);
-}
-
-function matchesName(host: HostPattern, name: string): boolean {
-  switch (host.kind) {
-    case "name":
-      return name === host.name;
-    case "subdomains":
-      return name.endsWith(`.${host.name}`);
-    case "domain":
-      return name === host.name || name.endsWith(`.${host.name}`);
-    case "range":
-      return false;
-  }
 }
 
 function isInRange(
