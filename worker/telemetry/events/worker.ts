@@ -43,6 +43,13 @@ export const startEvents = {
     when: "A tool's [network](network.md) has a list of hosts, and a trial shows that nothing keeps it here. The tool is not served.",
     action: "Apply `remedy`.",
   },
+  "network.credential_unusable": {
+    level: "warn",
+    message: "a credential was not added to a request, which was refused",
+    facts: { err: "error" },
+    when: "The value of a [credential](network.md#credentials) cannot be read, is empty or has control characters. The tool gets a 502.",
+    action: "Mend the file or the variable; files are read anew for each request.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",
