@@ -25,7 +25,8 @@ export interface ListedOptions {
   readonly allow: readonly unknown[];
   readonly credentials?: Readonly<Record<string, unknown>>;
   readonly environment?: Readonly<Record<string, string>>;
-  readonly profile?: string;
+  /** Variables inside. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** The Node of the tests, inside. */
@@ -34,13 +35,13 @@ export const nodeInside = "/opt/node/node";
 /** Every name leads to 127.0.0.1; the sandbox ends with the test. */
 export async function listedSandbox(
   { backend }: Pick<NetworkPlace, "backend">,
-  { allow, credentials = {}, environment = {}, profile: name = "standard" }: ListedOptions,
+  { allow, credentials = {}, environment = {}, variables = {} }: ListedOptions,
 ): Promise<ListedSandbox> {
   const tool = { module: "m", function: "f", network: { allow } };
   const text = JSON.stringify({ version: 1, credentials, tools: { tool } });
   const options = { path: "manifest", profileNames: [...builtInProfiles.keys()] };
   const { network } = parseManifest(Buffer.from(text), options).manifest.tools.get("tool")!;
-  const profile = { ...builtInProfiles.get(name)!, network: network! };
+  const profile = { ...builtInProfiles.get("standard")!, network: network! };
   const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.1"]);
   const complaints: string[] = [];
   const egress = await Egress.open({
@@ -53,7 +54,10 @@ export async function listedSandbox(
     {
       ...{ profile, memoryBound: "resident", devices: [], network: opened },
       mounts: [{ source: dirname(process.execPath), target: "/opt/node" }],
-      environment: new Map([["PATH", "/usr/bin:/bin"], ...opened!.environment]),
+      environment: new Map([
+        ...[["PATH", "/usr/bin:/bin"] as const, ...Object.entries(variables)],
+        ...opened!.environment,
+      ]),
     },
     AbortSignal.any([]),
   );
