@@ -35,7 +35,12 @@ afterAll(() => setDefaultCACertificates(usual));
 /** A server, and what it got. */
 interface Upstream {
   readonly port: number;
-  readonly requests: { readonly line: string; readonly headers: string; readonly body: string }[];
+  readonly requests: {
+    readonly from: number | undefined;
+    readonly line: string;
+    readonly headers: string;
+    readonly body: string;
+  }[];
 }
 
 async function listening(make: (listener: RequestListener) => Server): Promise<Upstream> {
@@ -44,7 +49,8 @@ async function listening(make: (listener: RequestListener) => Server): Promise<U
     void request.toArray().then((chunks: Buffer[]) => {
       const body = Buffer.concat(chunks).toString();
       const headers = request.rawHeaders.join("\n");
-      requests.push({ line: `${request.method} ${request.url}`, headers, body });
+      const { remotePort: from } = request.socket;
+      requests.push({ from, line: `${request.method} ${request.url}`, headers, body });
       response.end(`answer ${requests.length}`);
     });
   });
@@ -257,7 +263,9 @@ print(token)`),
       credentials: { other: { ...bearer, value: "file:/run/none/secret" } },
     });
     const { stdout } = await run(python(`get("https://api.example.com:${port}/")`));
-    expect(stdout.trim()).toBe(`502 api.example.com:${port}: credential`);
+    expect(stdout.trim()).toBe(
+      `502 api.example.com:${port}: the credential of this host cannot be used (credential)`,
+    );
     expect(requests).toEqual([]);
     expect(sandbox.networkUsage?.refusals).toEqual([
       { host: "api.example.com", port, reason: "credential" },
@@ -281,15 +289,15 @@ get("https://api.example.com:${wrong.port}/")`);
     const code = "ERR_TLS_CERT_ALTNAME_INVALID";
     expect(stdout.trim().split("\n")).toEqual([
       "ConnectionResetError",
-      `502 api.example.com:${clear.port}: unreachable`,
-      `502 api.example.com:${wrong.port}: certificate (${code})`,
+      `502 api.example.com:${clear.port}: the host cannot be used (unreachable)`,
+      `502 api.example.com:${wrong.port}: the certificate of this host is not valid (certificate, ${code})`,
     ]);
     setDefaultCACertificates(usual);
     const untrusted = await listedSandbox(given, {
       allow: [entry(wrong, { methods: ["GET"] }, "other.example.com")],
     });
     const answer = await untrusted.run(python(`get("https://other.example.com:${wrong.port}/")`));
-    expect(answer.stdout).toMatch(/^502 other\.example\.com:\d+: certificate \([A-Z_]+\)$/m);
+    expect(answer.stdout).toMatch(/^502 other\.example\.com:\d+: .* \(certificate, [A-Z_]+\)$/m);
     expect([...clear.requests, ...wrong.requests]).toEqual([]);
     expect(sandbox.networkUsage?.refusals.map(({ reason }) => reason)).toEqual([
       ...["not-tls", "unreachable", "certificate"],
@@ -321,7 +329,8 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
     print(connection.getresponse().read().decode())`),
     );
     expect(stderr).toBe("");
-    const refused = ({ port }: Upstream): string => `403 api.example.com:${port}: request`;
+    const refused = ({ port }: Upstream): string =>
+      `403 api.example.com:${port}: the network of this tool does not allow this request (request)`;
     expect(stdout.trim().split("\n")).toEqual([
       "200 answer 1",
       ...[refused(secure), refused(secure), refused(secure)],
@@ -336,6 +345,8 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
       { body: "one" },
       { body: "two" },
     ]);
+    // Both on one connection of the tool, and so of the worker.
+    expect(clear.requests[1]!.from).toBe(clear.requests[2]!.from);
     expect(sandbox.networkUsage).toMatchObject({ refused: 6 });
   });
 
@@ -345,6 +356,8 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
     const { port, requests } = upstream;
     const { run } = await listedSandbox(given, {
       allow: [entry(upstream, { paths: ["/v1/*"], credential: "other" })],
+      // Fewer than this test makes, one after the other.
+      maxConnections: 5,
       ...{ credentials: { other: bearer }, environment },
     });
     const host = `Host: api.example.com:${port}\\r\\n`;

@@ -25,6 +25,7 @@ export interface ListedOptions {
   readonly allow: readonly unknown[];
   readonly credentials?: Readonly<Record<string, unknown>>;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly maxConnections?: number;
   /** Variables inside. */
   readonly variables?: Readonly<Record<string, string>>;
 }
@@ -35,9 +36,9 @@ export const nodeInside = "/opt/node/node";
 /** Every name leads to 127.0.0.1; the sandbox ends with the test. */
 export async function listedSandbox(
   { backend }: Pick<NetworkPlace, "backend">,
-  { allow, credentials = {}, environment = {}, variables = {} }: ListedOptions,
+  { allow, credentials = {}, environment = {}, variables = {}, maxConnections }: ListedOptions,
 ): Promise<ListedSandbox> {
-  const tool = { module: "m", function: "f", network: { allow } };
+  const tool = { module: "m", function: "f", network: { allow, max_connections: maxConnections } };
   const text = JSON.stringify({ version: 1, credentials, tools: { tool } });
   const options = { path: "manifest", profileNames: [...builtInProfiles.keys()] };
   const { network } = parseManifest(Buffer.from(text), options).manifest.tools.get("tool")!;

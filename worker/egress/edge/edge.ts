@@ -5,6 +5,7 @@ import { Agent, type IncomingMessage, type ServerResponse, createServer } from "
 import type { Socket } from "node:net";
 import { TLSSocket, createSecureContext } from "node:tls";
 import { canonicalName } from "../../protocol/host-pattern.ts";
+import type { RefusalReason } from "../../protocol/execution.ts";
 import type { RequestRule } from "../../protocol/request-rules.ts";
 import { endToEndHeaders, forward, maxHeaderBytes } from "../http-forward.ts";
 import type { Destination, Grant } from "../policy.ts";
@@ -19,6 +20,13 @@ export const headersTimeoutMs = 10_000;
 
 /** How often that is looked at. */
 const checkMs = 1_000;
+
+/** What the tool is told, for some reasons. */
+const explanations: Partial<Record<RefusalReason, string>> = {
+  request: "the network of this tool does not allow this request",
+  credential: "the credential of this host cannot be used",
+  certificate: "the certificate of this host is not valid",
+};
 
 /** What opened connections need. */
 export interface EdgeParts {
@@ -98,6 +106,7 @@ export class Edge {
     const { authority, record } = this.#parts;
     const { name: host, port } = destination;
     const secureContext = createSecureContext(await authority.leafFor(host));
+    if (client.destroyed) throw new Error("the connection is gone");
     const options = { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] };
     const stream = new TLSSocket(client, options);
     stream.on("error", () => stream.destroy());
@@ -177,10 +186,11 @@ export class Edge {
         : new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
     this.#parts.record.refuse({ host, port, reason: refused.reason });
     if (response.headersSent || response.destroyed) return void response.destroy();
-    const code = refused.detail === undefined ? "" : ` (${refused.detail})`;
-    const text = `${host}:${port}: ${refused.reason}${code}\n`;
+    const { reason, detail } = refused;
+    const code = detail === undefined ? reason : `${reason}, ${detail}`;
+    const text = `${host}:${port}: ${explanations[reason] ?? "the host cannot be used"} (${code})\n`;
     // What is left of the request is not read.
-    response.writeHead(refused.reason === "request" ? 403 : 502, {
+    response.writeHead(reason === "request" ? 403 : 502, {
       ...{ "Content-Type": "text/plain", "Content-Length": Buffer.byteLength(text) },
       Connection: "close",
     });
