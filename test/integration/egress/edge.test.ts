@@ -384,12 +384,14 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
       [`CONNECT other.example.com:443 HTTP/1.1\\r\\n${host}\\r\\n`, "nothing"],
     ];
     const program = tries.map(([request]) => `raw(${port}, "${request}")`).join("\n");
-    const smuggled = `GET /v1/ HTTP/1.1\\r\\n${host}\\r\\nGET /admin HTTP/1.1\\r\\n${host}${end}`;
-    const { stdout, stderr } = await run(python(`${program}\nraw(${port}, "${smuggled}")`));
+    const atOnce = `GET /v1/ HTTP/1.1\\r\\n${host}\\r\\nGET /admin HTTP/1.1\\r\\n${host}${end}`;
+    const { stdout, stderr } = await run(python(`${program}\nraw(${port}, "${atOnce}")`));
     expect(stderr).toBe("");
     const lines = stdout.trim().split("\n");
     expect(lines.slice(0, -1)).toEqual(tries.map(([, answer]) => answer));
     expect(requests.filter(({ line }) => line !== "GET /v1/")).toEqual([]);
+    // That of the first line, and perhaps one of the two that were sent at once.
+    expect(requests.length).toBeLessThanOrEqual(2);
     expect(requests.filter(({ headers }) => headers.includes("other.example"))).toEqual([]);
   });
 

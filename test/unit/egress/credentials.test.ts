@@ -31,7 +31,11 @@ describe("a credential is", () => {
       header,
       {
         target: head.target,
-        headers: [["authorization", "mine"], ["Accept", "*/*"], ["X-Key", "k=s$&cret ü;"]],
+        headers: [
+          ["authorization", "mine"],
+          ["Accept", "*/*"],
+          ["X-Key", "k=s$&cret ü;"],
+        ],
       },
     ],
     [
@@ -99,7 +103,10 @@ describe("the value of a file", () => {
     ["planted".repeat(maxValueBytes), /at most/],
   ])("is refused without a word of it: %j", async (content, message) => {
     const path = await file(content);
-    const failure: Error = await sent(path).then(() => new Error("sent"), (error: Error) => error);
+    const failure: Error = await sent(path).then(
+      () => new Error("sent"),
+      (error: Error) => error,
+    );
     expect(failure.message).toMatch(message);
     expect(failure.message).toMatch(/^the credential "other" cannot be used/);
     expect(failure.message).not.toMatch(/planted|Evil/);
