@@ -82,17 +82,20 @@ describe("the value of a file", () => {
     await writeFile(join(directory, "value"), content);
     return join(directory, "value");
   }
-  const sent = async (name: string): Promise<string | undefined> => {
-    const values = new CredentialValues({});
+  const sent = async (
+    name: string,
+    values = new CredentialValues({}),
+  ): Promise<string | undefined> => {
     const credential = credentialOf(header, { kind: "file", name });
     return (await values.add(credential, { target: "/", headers: [] })).headers[0]?.[1];
   };
 
   test("is read anew, without the newline at its end", async () => {
     const path = await file("first\n");
-    expect(await sent(path)).toBe("k=first;");
+    const values = new CredentialValues({});
+    expect(await sent(path, values)).toBe("k=first;");
     await writeFile(path, "second\r\n");
-    expect(await sent(path)).toBe("k=second;");
+    expect(await sent(path, values)).toBe("k=second;");
   });
 
   test.each([
