@@ -92,10 +92,10 @@ export class Egress {
     if (dnsServer === undefined || dnsSocket === undefined) throw new Error("no sockets");
     const names = new SandboxNames();
     const ended = new AbortController();
-    const record = new NetworkRecord();
+    const record = new NetworkRecord(clock);
     const addressOf = (name: string): string | undefined => {
       if (knowsName(policy, name)) return names.addressOf(name);
-      record.refuse({ host: name, reason: "name-not-allowed" });
+      record.refuseName(name);
       return undefined;
     };
     serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
@@ -107,6 +107,7 @@ export class Egress {
     for (const server of servers) server.on("connection", (client) => connections.take(client));
     return {
       usage: record,
+      connections: record,
       [Symbol.asyncDispose]: () => {
         ended.abort(new Error("the sandbox is gone"));
         opened[Symbol.dispose]();

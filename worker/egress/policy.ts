@@ -11,6 +11,8 @@ export type Destination =
 
 /** What the rules of every list that match grant together. */
 export interface Grant {
+  /** The rules, as their files have them. */
+  readonly rules: readonly string[];
   readonly allowsPrivate: boolean;
   readonly allowsAnySni: boolean;
 }
@@ -27,6 +29,7 @@ export function grantFor({ lists }: NetworkPolicy, destination: Destination): Gr
   const inEach = (has: (rule: NetworkRule) => boolean): boolean =>
     matching.every((rules) => rules.some(has));
   return {
+    rules: [...new Set(matching.flatMap((rules) => rules.map(({ text }) => text)))],
     allowsPrivate: inEach(({ allowsPrivate }) => allowsPrivate),
     allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni),
   };

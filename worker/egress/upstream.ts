@@ -23,11 +23,14 @@ export interface UpstreamParts {
 /** Why a sandbox is not connected. */
 export class RefusedError extends Error {
   readonly reason: RefusalReason;
+  /** The address that was refused; for the operator, not for the tool. */
+  readonly address: string | undefined;
 
-  constructor(reason: RefusalReason, options?: ErrorOptions) {
+  constructor(reason: RefusalReason, options: ErrorOptions & { readonly address?: string } = {}) {
     super(`a connection was refused: ${reason}`, options);
     this.name = "RefusedError";
     this.reason = reason;
+    this.address = options.address;
   }
 }
 
@@ -45,11 +48,11 @@ export async function connectUpstream(
       : [destination.address];
   // Each of them: a name with a good and a bad address is not to be trusted.
   for (const address of addresses) {
-    if (isTranslated(address)) throw new RefusedError("not-public");
+    if (isTranslated(address)) throw new RefusedError("not-public", { address });
     if (await abortable(endpoints.has(address, destination.port), bounded))
-      throw new RefusedError("worker");
+      throw new RefusedError("worker", { address });
     if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))
-      throw new RefusedError("not-public");
+      throw new RefusedError("not-public", { address });
   }
   const tried = addresses.slice(0, maxTried);
   let cause: unknown;

@@ -13,6 +13,8 @@ export type HostPattern =
 
 /** One entry of a list. */
 export interface NetworkRule {
+  /** The entry as its file has it, in one line. */
+  readonly text: string;
   readonly host: HostPattern;
   readonly ports: readonly number[];
   /** Whether the host may have an address that is not public. */
@@ -144,14 +146,23 @@ export function meet(a: Network, b: Network): Network {
 function toRule(rule: z.output<typeof ruleSchema>): NetworkRule {
   if (typeof rule === "string") {
     const { host, ports } = splitRule(rule);
-    return { host: toPattern(host), ports, allowsPrivate: false, allowsAnySni: false };
+    return { text: rule, host: toPattern(host), ports, allowsPrivate: false, allowsAnySni: false };
   }
   return {
+    text: flowText(rule),
     host: toPattern(rule.host),
     ports: rule.ports ?? defaultPorts,
     allowsPrivate: rule.private ?? false,
     allowsAnySni: rule.sni === "any",
   };
+}
+
+/** A map as YAML has it in one line. */
+function flowText(rule: object): string {
+  const members = Object.entries(rule).map(([key, value]: [string, unknown]) => {
+    return `${key}: ${Array.isArray(value) ? `[${value.join(", ")}]` : String(value)}`;
+  });
+  return `{ ${members.join(", ")} }`;
 }
 
 function splitRule(text: string): { readonly host: string; readonly ports: readonly number[] } {

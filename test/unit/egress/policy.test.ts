@@ -46,10 +46,12 @@ describe("a rule", () => {
   test("grants what it says, and nothing else does", () => {
     const rules = policy("a.example.com", { host: "b.example.com", private: true, sni: "any" });
     expect(grantFor(rules, name("a.example.com"))).toEqual({
+      rules: ["a.example.com"],
       allowsPrivate: false,
       allowsAnySni: false,
     });
     expect(grantFor(rules, name("b.example.com"))).toEqual({
+      rules: ["{ host: b.example.com, private: true, sni: any }"],
       allowsPrivate: true,
       allowsAnySni: true,
     });
