@@ -1,7 +1,7 @@
 /**
  * Parses a manifest file to a Manifest, or to all of its problems with line and column.
  */
-import { toNetwork } from "../protocol/network-rules.ts";
+import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
@@ -19,6 +19,7 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
+import { deadRules } from "./fields/dead-rules.ts";
 import { descriptionKeys, toGivenDescription } from "./fields/described.ts";
 import { isExecutable, toResourceLimits } from "./fields/executable.ts";
 import { toMount } from "./fields/host.ts";
@@ -152,8 +153,9 @@ class ManifestWalk {
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
     if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields);
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
-    for (const entry of toEntries(name, checked.data))
-      this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
+    const entries = toEntries(name, checked.data);
+    this.#warnOfDeadRules(path, entries[0]?.network);
+    for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 
   #refuseHostFields(path: Path, fields: Record<string, unknown>): void {
@@ -168,6 +170,13 @@ class ManifestWalk {
       if (isAbsent(fields[key])) continue;
       this.found.warn([...path, key], 'not used, since "tools" names several tools');
     }
+  }
+
+  /** All tools of an entry have its network. */
+  #warnOfDeadRules(path: Path, network: Network | undefined): void {
+    if (network === undefined || typeof network === "string") return;
+    for (const { index, wider } of deadRules(network.lists.flat()))
+      this.found.warn([...path, "network", "allow", index], `has no effect beside ${wider}`);
   }
 
   #addTool(path: Path, entry: ToolEntry): void {
