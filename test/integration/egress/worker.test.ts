@@ -155,13 +155,17 @@ test.each(["cold", "pool", "template", "node"])(
   },
 );
 
-test("the audit log has a connection that the tool leaves open, before the end of the call", async () => {
-  await rig.untilWaiting("lasting");
-  await rig.call("lasting", { host: "127.0.0.1", port });
-  const lines = await linesOf("lasting");
-  expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
-  expect(lines[1]).toMatchObject({ verdict: "allowed", sentBytes: 2, receivedBytes: 11 });
-});
+test(
+  "the audit log has a connection that the tool leaves open, before the end of the call",
+  { tags: "promise-R9" },
+  async () => {
+    await rig.untilWaiting("lasting");
+    await rig.call("lasting", { host: "127.0.0.1", port });
+    const lines = await linesOf("lasting");
+    expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
+    expect(lines[1]).toMatchObject({ verdict: "allowed", sentBytes: 2, receivedBytes: 11 });
+  },
+);
 
 test("an address that is not public is refused without private, and the answer says so", async () => {
   const answer = await rig.call("public_only", { host: "127.0.0.1", port });
