@@ -9,7 +9,7 @@ import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts
 import type { Edge } from "./edge/edge.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
-import type { NetworkRecord } from "./record.ts";
+import type { NetworkRecord, OpenConnection } from "./record.ts";
 
 /** Connections that one sandbox may make in all. */
 export const maxConnectionsInAll = 1_000;
@@ -22,6 +22,8 @@ const helloMs = 10_000;
 
 /** The port on which nothing but TLS passes. */
 const tlsPort = 443;
+
+const unreachable = new RefusedError("unreachable");
 
 /** First byte of a TLS handshake: RFC 8446, section 5.1. */
 const handshakeRecord = 0x16;
@@ -43,12 +45,15 @@ export interface ConnectionParts {
 /** Splices connections until its signal aborts. */
 export class Connections {
   readonly #parts: ConnectionParts;
-  readonly #open = new Set<Socket>();
+  readonly #open = new Map<Socket, OpenConnection>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     parts.signal.addEventListener("abort", () => {
-      for (const socket of this.#open) socket.destroy();
+      for (const [socket, connection] of this.#open) {
+        connection.end();
+        socket.destroy();
+      }
     });
   }
 
@@ -60,14 +65,20 @@ export class Connections {
     const isOneTooMany =
       this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
     if (destination === undefined) return refuse(client);
-    if (isOneTooMany) return this.#refuse(client, destination, "too-many-connections");
+    const connection = record.begin(destination);
+    if (isOneTooMany) {
+      connection.end("too-many-connections");
+      return refuse(client);
+    }
     if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();
     record.connections++;
-    this.#open.add(client);
+    this.#open.set(client, connection);
     client.once("close", () => this.#open.delete(client));
-    this.#serve(client, destination).catch((error: unknown) => {
-      const reason = error instanceof RefusedError ? error.reason : "unreachable";
-      this.#refuse(client, destination, reason);
+    this.#serve(client, destination, connection).catch((error: unknown) => {
+      const { reason, address } = error instanceof RefusedError ? error : unreachable;
+      connection.address ??= address;
+      connection.end(reason);
+      refuse(client);
     });
   }
 
@@ -79,11 +90,16 @@ export class Connections {
     return name === undefined ? { kind: "address", address, port } : { kind: "name", name, port };
   }
 
-  async #serve(client: Socket, destination: Destination): Promise<void> {
+  async #serve(
+    client: Socket,
+    destination: Destination,
+    connection: OpenConnection,
+  ): Promise<void> {
     const { policy, host, signal } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
-    if (grant.requests !== undefined) return this.#openFor(client, destination, grant);
+    connection.rules = grant.rules;
+    if (grant.requests !== undefined) return this.#openFor(client, destination, grant, connection);
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -94,20 +110,29 @@ export class Connections {
       AbortSignal.any([signal, gone.signal]),
     );
     client.off("close", onClose);
-    if (client.destroyed) return void upstream.destroy();
+    connection.address = upstream.remoteAddress;
+    if (client.destroyed) {
+      connection.end();
+      return void upstream.destroy();
+    }
+    client.once("close", () => connection.end());
     bind(client, upstream);
-    const { record } = this.#parts;
-    upstream.on("data", (chunk: Buffer) => (record.receivedBytes += chunk.byteLength));
+    upstream.on("data", (chunk: Buffer) => connection.received(chunk.byteLength));
     // Servers that speak first are not held up.
     upstream.pipe(client);
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => (record.sentBytes += chunk.byteLength));
+    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
     client.pipe(upstream);
   }
 
   /** Gives it to the edge, once its first bytes are what they have to be. */
-  async #openFor(client: Socket, destination: Destination, grant: Grant): Promise<void> {
+  async #openFor(
+    client: Socket,
+    destination: Destination,
+    grant: Grant,
+    connection: OpenConnection,
+  ): Promise<void> {
     const { edge } = this.#parts;
     const { requests } = grant;
     // Only rules for names look into requests.
@@ -116,19 +141,16 @@ export class Connections {
     client.setTimeout(idleMs, () => client.destroy());
     const reason = await refusalOfFirstBytes(client, destination, grant);
     const first = await firstByte(client);
-    if (first === undefined) return void client.destroy();
+    if (first === undefined) {
+      connection.end();
+      return void client.destroy();
+    }
     const isSecure = first === handshakeRecord;
     const mayBeClear = requests.every((rules) => rules.some(({ credential }) => !credential));
     if (reason !== undefined) throw new RefusedError(reason);
     if (!isSecure && !mayBeClear) throw new RefusedError("not-tls");
     client.setTimeout(0);
-    await edge.take(client, { destination, grant, requests }, isSecure);
-  }
-
-  #refuse(client: Socket, destination: Destination, reason: RefusalReason): void {
-    const host = destination.kind === "name" ? destination.name : destination.address;
-    this.#parts.record.refuse({ host, port: destination.port, reason });
-    refuse(client);
+    await edge.take(client, { destination, grant, requests, connection }, isSecure);
   }
 }
 
