@@ -7,13 +7,14 @@ import type { Explanation, Source } from "./explain.ts";
 /** What no list opens. */
 const neverReached = [
   "Never reached: the worker's broker, its object store and its own HTTP port.",
-  "Not without private: true: private, loopback, link-local, shared and metadata addresses, and those of this host.",
+  "Only where an entry says so: private, loopback, link-local, shared and metadata addresses, and those of this host.",
   "There is no UDP but for name service, and no IPv6 inside.",
 ];
 
 /** Several lines, the first with the tool. */
 export function wordsOf(explanation: Explanation): readonly string[] {
-  const { tool, profile, network, from, lists, maxConnections } = explanation;
+  const { tool, profile, network, from, variable, lists, maxConnections } = explanation;
+  const decided = variable === undefined ? [] : [`${variable} decides that.`];
   const by = from.map((source) => nameOf(source, profile)).join(" and ");
   switch (network) {
     case "none":
@@ -21,6 +22,7 @@ export function wordsOf(explanation: Explanation): readonly string[] {
     case "host":
       return [
         `${tool} reaches all that this host reaches, by ${by}: public and private addresses, loopback services, metadata of clouds, and the broker.`,
+        ...decided,
       ];
     case "unserved":
       return [
@@ -33,6 +35,7 @@ export function wordsOf(explanation: Explanation): readonly string[] {
           const heading = lists.length > 1 ? [`Of ${nameOf(source, profile)}:`] : [];
           return [...heading, ...rules.map((rule) => `  ${ruleWords(rule)}`)];
         }),
+        ...decided,
         ...(lists.length > 1 ? ["A connection needs an entry of each list."] : []),
         `At most ${maxConnections} connections at once.`,
         ...neverReached,
@@ -51,6 +54,8 @@ export function ruleWords({ host, ports, allowsPrivate, allowsAnySni }: NetworkR
 
 function hostWords(host: HostPattern): string {
   switch (host.kind) {
+    case "any":
+      return "every public host";
     case "name":
       return host.name;
     case "subdomains":

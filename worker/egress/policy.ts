@@ -2,7 +2,12 @@
  * Decides what a sandbox may reach by the lists of its network.
  */
 import { BlockList } from "node:net";
-import type { HostPattern, NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
+import {
+  type HostPattern,
+  type NetworkPolicy,
+  type NetworkRule,
+  isHostName,
+} from "../protocol/network-rules.ts";
 
 /** Where a sandbox connects to: a name that it asked for, or an address that it brought itself. */
 export type Destination =
@@ -47,11 +52,17 @@ function matches({ host, ports }: NetworkRule, destination: Destination): boolea
   if (!ports.includes(destination.port)) return false;
   return destination.kind === "name"
     ? matchesName(host, destination.name)
-    : host.kind === "range" && isInRange(host, destination.address);
+    : matchesAddress(host, destination.address);
+}
+
+function matchesAddress(host: HostPattern, address: string): boolean {
+  return host.kind === "any" || (host.kind === "range" && isInRange(host, address));
 }
 
 function matchesName(host: HostPattern, name: string): boolean {
   switch (host.kind) {
+    case "any":
+      return isHostName(name);
     case "name":
       return name === host.name;
     case "subdomains":

@@ -6,8 +6,12 @@ import { domainToASCII } from "node:url";
 import { z } from "zod";
 import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
 
-/** What a rule's host names. `domain` is the name itself and everything below it. */
+/**
+ * What a rule's host names. `domain` is the name itself and everything below it; `any` is every
+ * name and every address.
+ */
 export type HostPattern =
+  | { readonly kind: "any" }
   | { readonly kind: "name" | "subdomains" | "domain"; readonly name: string }
   | { readonly kind: "range"; readonly address: string; readonly prefix: number };
 
@@ -38,6 +42,9 @@ export interface NetworkPolicy {
  * policy: what its lists allow.
  */
 export type Network = "none" | "host" | NetworkPolicy;
+
+/** Ports of public addresses where none are given. */
+const publicPorts = [80, 443];
 
 /** Ports of a rule that names none. */
 const defaultPorts = [443];
@@ -96,7 +103,17 @@ const listFields = {
   allow: z
     .array(ruleSchema, accepts("a list of hosts"))
     .max(maxRules, accepts(`at most ${maxRules} hosts`))
+    .optional()
     .describe("Hosts that the tool reaches, and nothing else."),
+  public: z
+    .literal(true, accepts("true"))
+    .optional()
+    .describe("Every public address on `ports`, beside the hosts of `allow`."),
+  ports: z
+    .array(portSchema, accepts(portsText))
+    .min(1, accepts(portsText))
+    .optional()
+    .describe("Ports of public addresses; 80 and 443 by default."),
   max_connections: z
     .int(accepts("a whole number, 1 to 1000"))
     .min(1, accepts("a whole number, 1 to 1000"))
@@ -105,8 +122,8 @@ const listFields = {
     .describe("Connections at once; 64 by default."),
 };
 
-const words = ["none", "host"] as const;
-const expected = `one of ${words.join(", ")}, or a map with "allow"`;
+const words = ["none", "public", "host"] as const;
+const expected = `one of ${words.join(", ")}, or a map with "allow" or "public"`;
 
 /** The field `network`. */
 export const networkField = z.union(
@@ -114,33 +131,52 @@ export const networkField = z.union(
     z.enum(words),
     z
       .strictObject(listFields, acceptsKeys("a map of a network", Object.keys(listFields)))
-      .refine(
-        ({ allow }) => new Set(allow.flatMap((rule) => toRule(rule).ports)).size <= maxPorts,
-        { ...accepts(`at most ${maxPorts} different ports`), ...whenFineSoFar },
-      ),
+      .refine((list) => list.allow !== undefined || list.public === true, {
+        ...accepts(`a map with "allow" or "public"`),
+        ...whenFineSoFar,
+      })
+      .refine((list) => list.ports === undefined || list.public === true, {
+        ...{ path: ["ports"], error: 'belongs to "public: true"; a host has ports of its own' },
+        ...whenFineSoFar,
+      })
+      .refine((list) => new Set(rulesOf(list).flatMap(({ ports }) => ports)).size <= maxPorts, {
+        ...accepts(`at most ${maxPorts} different ports`),
+        ...whenFineSoFar,
+      }),
   ],
   accepts(expected),
 );
 
+/** `public`: every public address on ports 80 and 443. */
+export const publicNetwork: NetworkPolicy = {
+  lists: [[publicRule()]],
+  maxConnections: defaultMaxConnections,
+};
+
 /** What the field says. An empty list is `none`. */
 export function toNetwork(field: z.output<typeof networkField>): Network {
+  if (field === "public") return publicNetwork;
   if (typeof field === "string") return field;
-  if (field.allow.length === 0) return "none";
-  return {
-    lists: [field.allow.map(toRule)],
-    maxConnections: field.max_connections ?? defaultMaxConnections,
-  };
+  const rules = rulesOf(field);
+  if (rules.length === 0) return "none";
+  return { lists: [rules], maxConnections: field.max_connections ?? defaultMaxConnections };
 }
 
-/** What both networks allow. Lists are not merged: each is asked. */
-export function meet(a: Network, b: Network): Network {
-  if (a === "none" || b === "none") return "none";
-  if (a === "host") return b;
-  if (b === "host") return a;
-  return {
-    lists: [...a.lists, ...b.lists],
-    maxConnections: Math.min(a.maxConnections, b.maxConnections),
-  };
+function publicRule(given?: readonly number[]): NetworkRule {
+  const text = given === undefined ? "public" : flowText({ public: true, ports: given });
+  const ports = given ?? publicPorts;
+  return { text, host: { kind: "any" }, ports, allowsPrivate: false, allowsAnySni: false };
+}
+
+interface ListFields {
+  readonly allow?: readonly z.output<typeof ruleSchema>[] | undefined;
+  readonly public?: true | undefined;
+  readonly ports?: readonly number[] | undefined;
+}
+
+function rulesOf(list: ListFields): readonly NetworkRule[] {
+  const open = list.public === true ? [publicRule(list.ports)] : [];
+  return [...open, ...(list.allow ?? []).map(toRule)];
 }
 
 function toRule(rule: z.output<typeof ruleSchema>): NetworkRule {
@@ -212,11 +248,27 @@ function problemOfHost(host: string): string | undefined {
   const plain = host.replace(/^(?:\*\.|\.)/, "");
   if (plain.includes("*")) return "a * can stand only as the whole first label";
   const name = canonicalName(plain);
-  if (name === "" || !/^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/.test(name))
-    return `expected ${ruleText}, found a name that is none`;
+  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
   if (plain !== host && !name.includes("."))
     return `${host} would allow a whole top-level domain; name a domain below it`;
-  if (/^(?:0x[0-9a-f]*|\d+)$/.test(name.split(".").at(-1) ?? ""))
-    return "expected an address of four decimal numbers, such as 192.0.2.10";
+  if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";
   return undefined;
+}
+
+/** In the form of {@link canonicalName}. */
+const namePattern = /^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/;
+
+/** Characters of a name, and of one of its labels: RFC 1035, section 2.3.4. */
+const maxNameLength = 253;
+const maxLabelLength = 63;
+
+/** Whether a name that a tool asks for can be one of a host. */
+export function isHostName(name: string): boolean {
+  if (name.length > maxNameLength || !namePattern.test(name) || endsAsAddress(name)) return false;
+  return name.split(".").every((label) => label.length <= maxLabelLength);
+}
+
+/** Whether programs read it as an address of IPv4, in some spelling. */
+function endsAsAddress(name: string): boolean {
+  return /(?:^|\.)(?:0x[0-9a-f]*|\d+)$/.test(name);
 }
