@@ -155,6 +155,14 @@ describe("public", () => {
     }
   });
 
+  test.each([{ private: true }, { sni: "any" }])("takes %j from it", (more) => {
+    const met = meet(policy({ host: "a.example.com", ...more }), publicNetwork) as NetworkPolicy;
+    expect(grantFor(met, name("a.example.com"))).toEqual({
+      allowsPrivate: false,
+      allowsAnySni: false,
+    });
+  });
+
   test("and public are what both have, as often as they meet", () => {
     const narrow = open({ ports: [443, 8443], max_connections: 3 });
     const met = meet(publicNetwork, narrow);
