@@ -3,13 +3,18 @@
  */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { ConfigError, type Environment, readSandboxConfig } from "../../worker/config/config.ts";
+import {
+  ConfigError,
+  type Environment,
+  type SandboxConfig,
+  readSandboxConfig,
+} from "../../worker/config/config.ts";
 import { type Manifest, ManifestError, type ToolEntry } from "../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { formatProblem } from "../../worker/support/file-problems.ts";
 import { type Context, UsageError, exit } from "../context.ts";
 import { printable } from "../invoke/screen.ts";
-import { profilesVariable, readProfiles } from "../tool/profiles.ts";
+import { networkVariable, profilesVariable, readProfiles } from "../tool/profiles.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { wordsOf } from "./words.ts";
@@ -32,13 +37,15 @@ export async function explainTools(
     ...(profilesFile !== undefined && { [profilesVariable]: resolve(profilesFile) }),
   };
   const path = given ?? (context.environment["MANIFEST_PATH"] || (await usualManifest()));
+  const { defaultProfile, defaultNetwork, hostNetwork } = sandboxOf(environment);
   const profiles = await readProfiles(environment);
-  const defaultProfile = defaultProfileOf(environment);
+  const otherNetwork = defaultNetwork === "host" ? "public" : "host";
+  const otherProfiles = await readProfiles({ ...environment, [networkVariable]: otherNetwork });
   if (!profiles.has(defaultProfile))
     throw new UsageError(`SANDBOX_DEFAULT_PROFILE: there is no profile ${defaultProfile}`);
   const manifest = await readManifest(path, [...profiles.keys()], context);
   const explained = toolsOf(manifest, name, path).map((tool) => {
-    return explain(tool, { profiles, defaultProfile });
+    return explain(tool, { profiles, otherProfiles, defaultProfile, hostNetwork });
   });
   const { out } = context;
   for (const [index, explanation] of explained.entries()) {
@@ -55,9 +62,9 @@ async function usualManifest(): Promise<string> {
   return (await layoutOf(await usualToolsDir())).manifestPath;
 }
 
-function defaultProfileOf(environment: Environment): string {
+function sandboxOf(environment: Environment): SandboxConfig {
   try {
-    return readSandboxConfig(environment).sandbox.defaultProfile;
+    return readSandboxConfig(environment).sandbox;
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
     throw error;

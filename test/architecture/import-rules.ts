@@ -92,6 +92,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/manifest/parse.ts",
   "worker/runners/inside-paths.ts",
   "worker/sandbox/choose-profile.ts",
+  "worker/sandbox/network/sockets.ts",
   "worker/sandbox/profile.ts",
   "worker/sandbox/profiles-file.ts",
   "worker/sandbox/registry.ts",
@@ -135,7 +136,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "read-tls-client-hello": ["worker/egress/tcp.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
-  yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: ["harness/discovery/", "harness/network/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",

@@ -184,8 +184,14 @@ class ManifestWalk {
   /** All tools of an entry have its network. */
   #warnOfDeadRules(path: Path, network: Network | undefined): void {
     if (network === undefined || typeof network === "string") return;
-    for (const { index, wider } of deadRules(network.lists.flat()))
-      this.found.warn([...path, "network", "allow", index], `has no effect beside ${wider}`);
+    const rules = network.lists.flat();
+    // That of public addresses stands before those of the list.
+    const first = rules[0]?.host.kind === "any" ? 1 : 0;
+    for (const { index, wider } of deadRules(rules))
+      this.found.warn(
+        [...path, "network", "allow", index - first],
+        `has no effect beside ${wider}`,
+      );
   }
 
   #addTool(path: Path, entry: ToolEntry): void {

@@ -15,8 +15,8 @@ import { logEvent } from "../telemetry/log-event.ts";
 import { type Host, isRoot } from "./host.ts";
 
 /**
- * Loads all profiles, as they are written. Throws ProfilesError; ConfigError for an unknown default profile;
- * SandboxError for a profile without isolation where that is not allowed.
+ * Loads all profiles, as they are written. Throws ProfilesError; ConfigError for an unknown default
+ * profile; SandboxError for a profile without isolation where that is not allowed.
  */
 export async function readProfiles(config: Config): Promise<Profiles> {
   const { profilesFile, allowUnsafe, defaultNetwork } = config.sandbox;

@@ -99,7 +99,7 @@ describe("public", () => {
     expect(network("public")).toEqual(publicNetwork);
     expect(network({ public: true })).toEqual(publicNetwork);
     expect(portsOf(publicNetwork)).toEqual([80, 443]);
-    const granted = { allowsPrivate: false, allowsAnySni: false };
+    const granted = { rules: ["public"], allowsPrivate: false, allowsAnySni: false };
     for (const port of [80, 443])
       for (const destination of [name("a.example.com", port), address("93.184.215.14", port)])
         expect(grantFor(publicNetwork, destination)).toEqual(granted);
@@ -146,13 +146,21 @@ describe("public", () => {
     for (const met of [meet(publicNetwork, list), meet(list, publicNetwork)]) {
       const rules = met as NetworkPolicy;
       expect(portsOf(rules)).toEqual([80, 443]);
-      expect(grantFor(rules, name("a.example.com"))).toEqual({
+      expect(grantFor(rules, name("a.example.com"))).toMatchObject({
         allowsPrivate: false,
         allowsAnySni: false,
       });
       expect(grantFor(rules, name("a.example.org"))).toBeUndefined();
       expect(isPublicOnly(met)).toBe(false);
     }
+  });
+
+  test.each([{ private: true }, { sni: "any" }])("takes %j from it", (more) => {
+    const met = meet(policy({ host: "a.example.com", ...more }), publicNetwork) as NetworkPolicy;
+    expect(grantFor(met, name("a.example.com"))).toMatchObject({
+      allowsPrivate: false,
+      allowsAnySni: false,
+    });
   });
 
   test("and public are what both have, as often as they meet", () => {
@@ -174,6 +182,8 @@ describe("public", () => {
         ["none", "host"],
         [policy("a.example.com:80,443"), publicNetwork],
         [policy("a.example.com:80"), policy("b.example.com", "a.example.com:80,443")],
+        [policy("A.example.com"), policy("a.example.com", "b.example.com")],
+        [policy("a.example.com"), policy("*.example.com")],
         [policy("a.example.com"), policy({ host: "a.example.com", private: true, sni: "any" })],
         [open({ ports: [443] }), publicNetwork],
         [publicNetwork, "host"],

@@ -77,10 +77,20 @@ tools:
         - b.example.com
         - a.example.org:443
         - { host: b.example.com, private: true }
+  b:
+    module: m
+    function: f
+    network:
+      public: true
+      allow:
+        - { host: db.internal, private: true }
+        - api.example.com:80
+        - api.example.com:22
 `);
-  expect([...manifest.tools.keys()]).toEqual(["one", "two"]);
+  expect([...manifest.tools.keys()]).toEqual(["one", "two", "b"]);
   expect(warnings.map((warning) => formatProblem("m.yaml", warning))).toEqual([
     'm.yaml:10:11: tool "a": network.allow[1]: has no effect beside { host: b.example.com, private: true }',
     'm.yaml:11:11: tool "a": network.allow[2]: has no effect beside *.example.org:443,8443',
+    'm.yaml:20:11: tool "b": network.allow[1]: has no effect beside public',
   ]);
 });

@@ -26,8 +26,11 @@ tools:
         - 192.0.2.10:22
         - 198.51.100.0/24
       max_connections: 16
-  both: { module: m, function: f, sandbox_profile: web, network: { allow: [a.example.com] } }
+  both: { module: m, function: f, sandbox_profile: web, network: { allow: [a.example.com, b.example.org] } }
+  within: { module: m, function: f, sandbox_profile: web, network: { allow: [a.example.com] } }
   bare: { module: m, function: f, sandbox_profile: bare, network: none }
+  default: { module: m, function: f }
+  wide: { module: m, function: f, network: { public: true, ports: [22], allow: [a.example.com] } }
   unserved: { module: m, function: f, sandbox_profile: bare, network: { allow: [a.example.com] } }
 `;
 
@@ -47,16 +50,20 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-async function explained(name: string | undefined, ...more: readonly string[]) {
+async function explained(
+  name: string | undefined,
+  more: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+) {
   const files = ["--manifest", join(directory, "m.yaml"), "--profiles", join(directory, "p.yaml")];
   const named = name === undefined ? [] : [name];
-  await using cli = new CliRun(["network", "explain", ...named, ...files, ...more]);
+  await using cli = new CliRun(["network", "explain", ...named, ...files, ...more], environment);
   return await cli.finished;
 }
 
 const never = [
   expect.stringMatching(/^Never reached: the worker's broker, its object store/),
-  expect.stringMatching(/^Not without private: true: private, loopback,.* metadata/),
+  expect.stringMatching(/^Only where an entry says so: private, loopback,.* metadata/),
   expect.stringMatching(/UDP/),
 ];
 
@@ -90,8 +97,38 @@ test.each<[tool: string, lines: readonly unknown[]]>([
       "  every name below example.com on port 443",
       "Of its manifest entry:",
       "  a.example.com on port 443",
+      "  b.example.org on port 443",
       "A connection needs an entry of each list.",
       "At most 8 connections at once.",
+      ...never,
+    ],
+  ],
+  [
+    "within",
+    [
+      "within reaches these hosts and nothing else, by the profile web and its manifest entry:",
+      "  a.example.com on port 443",
+      "At most 8 connections at once.",
+      ...never,
+    ],
+  ],
+  [
+    "default",
+    [
+      "default reaches these hosts and nothing else, by the profile standard:",
+      "  every public host on ports 80, 443",
+      "SANDBOX_DEFAULT_NETWORK decides that.",
+      "At most 64 connections at once.",
+      ...never,
+    ],
+  ],
+  [
+    "wide",
+    [
+      "wide reaches these hosts and nothing else, by its manifest entry:",
+      "  every public host on port 22",
+      "  a.example.com on port 443",
+      "At most 64 connections at once.",
       ...never,
     ],
   ],
@@ -106,8 +143,24 @@ test.each<[tool: string, lines: readonly unknown[]]>([
   expect(stdout.split("\n").slice(0, -1)).toEqual(lines);
 });
 
+test("says which variables decide", async () => {
+  const wide = await explained("default", [], { SANDBOX_DEFAULT_NETWORK: "host" });
+  expect(wide.stdout.split("\n").slice(0, -1)).toEqual([
+    expect.stringMatching(/^default reaches all that this host reaches, by the profile standard/),
+    "SANDBOX_DEFAULT_NETWORK decides that.",
+  ]);
+  const replaced = await explained("open", [], { SANDBOX_HOST_NETWORK: "public" });
+  expect(replaced.stdout.split("\n").slice(0, 3)).toEqual([
+    "open reaches these hosts and nothing else, by its manifest entry:",
+    "  every public host on ports 80, 443",
+    "SANDBOX_HOST_NETWORK decides that.",
+  ]);
+  const listed = await explained("listed", [], { SANDBOX_DEFAULT_NETWORK: "host" });
+  expect(listed.stdout).not.toContain("SANDBOX_");
+});
+
 test("prints every tool as a line of JSON", async () => {
-  const { stdout, exitCode } = await explained(undefined, "--json");
+  const { stdout, exitCode } = await explained(undefined, ["--json"]);
   expect(exitCode).toBe(0);
   const rows = stdout.split("\n").slice(0, -1);
   const rule = { private: false, sni: "exact", ports: [443] };
@@ -124,12 +177,16 @@ test("prints every tool as a line of JSON", async () => {
           from: "tool",
           rules: [
             { ...rule, entry: "a.example.com", host: { kind: "name", name: "a.example.com" } },
+            { entry: "b.example.org" },
           ],
         },
       ],
       max_connections: 8,
     },
+    { tool: "within", from: ["profile", "tool"], lists: [{ from: "tool" }] },
     { tool: "bare", network: "host", from: ["profile"] },
+    { tool: "default", network: "lists", from: ["profile"], variable: "SANDBOX_DEFAULT_NETWORK" },
+    { tool: "wide", network: "lists", from: ["tool"] },
     { tool: "unserved", network: "unserved" },
   ]);
 });

@@ -6,10 +6,10 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { isRoot } from "../support/is-root.ts";
+import { isRoot } from "../../support/is-root.ts";
 
 const run = promisify(execFile);
-const script = fileURLToPath(new URL("../support/sandboxes/public-sandbox.ts", import.meta.url));
+const script = fileURLToPath(new URL("../../support/sandboxes/public-sandbox.ts", import.meta.url));
 
 const hosts = {
   "api.example.com": ["8.8.8.8"],
@@ -55,7 +55,7 @@ for host in ["private.example.com", "rebinds.example.com", "broker.example.com",
 
 test(
   "a tool whose network is public reaches public addresses by TLS and HTTP, and nothing else",
-  { tags: "promise-S34" },
+  { tags: ["full", "promise-S34"] },
   async (context) => {
     if (!isRoot) context.skip("needs root to make a network where every address is answered");
     const argv = ["--net", process.execPath, script, program, JSON.stringify(hosts)];
