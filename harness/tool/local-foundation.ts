@@ -41,7 +41,10 @@ const variableOf: Readonly<Record<string, string>> = {
 };
 
 /** Variables of the worker that say how sandboxes are made; everything else is decided here. */
-const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
+const passedOn = [
+  ...Object.values(variableOf),
+  ...["SANDBOX_UID", profilesVariable, "SANDBOX_DEFAULT_NETWORK", "SANDBOX_HOST_NETWORK"],
+];
 
 /** What sandboxes are made with. */
 interface Surroundings {
@@ -126,7 +129,7 @@ export async function openManifestFoundation(
 function profilesToDebug(name: string): Profiles {
   const profile = builtInProfiles.get(name);
   if (profile === undefined) throw new UsageError(`there is no profile ${name}`);
-  return new Map([[name, { ...profile, backend: "host" }]]);
+  return new Map([[name, { ...profile, backend: "host", network: "host" }]]);
 }
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */

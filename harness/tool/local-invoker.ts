@@ -5,9 +5,11 @@ import { wireInvoker } from "../../worker/wiring/calls.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";
+import type { NetworkPolicy } from "../../worker/protocol/network-rules.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import type { Logger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
+import { withNetwork } from "../network/learn.ts";
 import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
 import type { LocalFoundation } from "./local-foundation.ts";
@@ -18,6 +20,8 @@ export interface LocalInvokerOptions {
   readonly observer: SandboxObserver;
   /** Undefined in a sandbox. */
   readonly debug?: DebugOptions | undefined;
+  /** In place of that of profile and manifest. */
+  readonly network?: NetworkPolicy | undefined;
 }
 
 /** An open invoker. Its owner disposes it before its foundation. */
@@ -32,9 +36,13 @@ export interface LocalInvoker extends AsyncDisposable {
 /** Opens it over a foundation. */
 export function openLocalInvoker(
   { config, host, foundation }: LocalFoundation,
-  { caller, observer, debug }: LocalInvokerOptions,
+  { caller, observer, debug, network }: LocalInvokerOptions,
 ): LocalInvoker {
-  const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
+  const isolated =
+    network === undefined
+      ? foundation.backend
+      : withNetwork(foundation.backend, network, foundation.networkOf);
+  const backend = debug ? debugged(isolated, debug) : isolated;
   const { invoker, starts, checker } = wireInvoker(config, host, {
     ...foundation,
     backend: observed(backend, observer),

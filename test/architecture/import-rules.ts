@@ -77,9 +77,9 @@ export const harnessMayImport: readonly string[] = [
 ];
 
 /**
- * What `harness tool` and `harness env` may know besides, which run tools and install packages as a
- * worker does, without a broker, and write manifests: the parts as they are wired together, and the
- * contracts that they decorate.
+ * What `harness tool`, `harness env` and `harness network` may know besides, which run tools,
+ * install packages and read manifests as a worker does, without a broker, and write manifests: the
+ * parts as they are wired together, and the contracts that they decorate.
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
@@ -91,8 +91,11 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
   "worker/runners/inside-paths.ts",
+  "worker/sandbox/choose-profile.ts",
+  "worker/sandbox/network/sockets.ts",
   "worker/sandbox/profile.ts",
   "worker/sandbox/profiles-file.ts",
+  "worker/sandbox/registry.ts",
   "worker/sandbox/sandbox.ts",
   "worker/sandbox/work/work-dir.ts",
   "worker/telemetry/logger.ts",
@@ -133,7 +136,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "read-tls-client-hello": ["worker/egress/tcp.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
-  yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: ["harness/discovery/", "harness/network/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
@@ -180,7 +183,7 @@ export function importViolation(importer: string, target: string): string | unde
   if (topFolder(importer) === "worker") return workerViolation(importer, target);
   if (topFolder(target) === topFolder(importer)) return undefined;
   if (topFolder(importer) === "harness") {
-    const runsTools = /^harness\/(?:tool|packages)\//.test(importer);
+    const runsTools = /^harness\/(?:tool|packages|network)\//.test(importer);
     const allowed = runsTools ? harnessToolMayImport : harnessMayImport;
     const isAllowed = topFolder(target) === "worker" && isWithin(target, allowed);
     return isAllowed ? undefined : `the harness may import ${allowed.join(", ")} only`;

@@ -119,14 +119,14 @@ export class Egress {
       throw new Error("no sockets");
     const names = new SandboxNames();
     const ended = new AbortController();
-    const record = new NetworkRecord();
+    const record = new NetworkRecord(clock);
     const addressOf = (name: string): string | undefined => {
       if (knowsName(policy, name)) return names.addressOf(name);
-      record.refuse({ host: name, reason: "name-not-allowed" });
+      record.refuseName(name);
       return undefined;
     };
     serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
-    const edge = authority && this.#edgeOf(authority, record, ended.signal);
+    const edge = authority && this.#edgeOf(authority, ended.signal);
     const connections = new Connections({
       ...{ policy, names, record, host: this.#parts, edge },
       onLast: () => servers.forEach((server) => server.close()),
@@ -138,6 +138,7 @@ export class Egress {
     proxyServer.on("connection", (client) => proxy.take(client));
     return {
       usage: record,
+      connections: record,
       [Symbol.asyncDispose]: () => {
         ended.abort(new Error("the sandbox is gone"));
         opened[Symbol.dispose]();
@@ -146,10 +147,10 @@ export class Egress {
     };
   }
 
-  #edgeOf(authority: Authority, record: NetworkRecord, signal: AbortSignal): Edge {
+  #edgeOf(authority: Authority, signal: AbortSignal): Edge {
     const credentials = this.#credentials;
     const onCredentialFailed = this.#parts.credentials?.onFailed ?? (() => undefined);
     const host = this.#parts;
-    return new Edge({ authority, credentials, onCredentialFailed, record, host, idleMs, signal });
+    return new Edge({ authority, credentials, onCredentialFailed, host, idleMs, signal });
   }
 }

@@ -64,8 +64,8 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once("response", resolve);
   outgoing.on("error", reject);
-  // Such as after an upgrade that was not asked for.
-  outgoing.once("close", () => reject(new Error("the host gave no answer")));
+  // Without an error where the host changes the protocol.
+  outgoing.once("close", () => reject(new Error("the host did not answer")));
   // A host may answer before it has read all.
   pipeline(incoming, outgoing).catch(reject);
   const answer = await promise;

@@ -71,7 +71,7 @@ export class HttpProxy {
     client.on("error", () => undefined);
     if (this.#clients.size >= maxConnections || this.#taken >= maxConnectionsInAll) {
       const reason = "too-many-connections";
-      record.refuse({ host: proxyPlace.address, port: proxyPlace.port, reason });
+      record.begin({ kind: "address", ...proxyPlace }).end(reason);
       return answerRaw(client, refusal({ ...proxyPlace, host: proxyPlace.address }, reason));
     }
     this.#taken++;

@@ -13,6 +13,8 @@ export type Destination =
 
 /** What the rules of every list that match grant together. */
 export interface Grant {
+  /** The rules, as their files have them. */
+  readonly rules: readonly string[];
   readonly allowsPrivate: boolean;
   readonly allowsAnySni: boolean;
   /**
@@ -35,6 +37,7 @@ export function grantFor({ lists }: NetworkPolicy, destination: Destination): Gr
     matching.every((rules) => rules.some(has));
   const isOpened = matching.flat().some(({ requests }) => requests !== undefined);
   return {
+    rules: [...new Set(matching.flatMap((rules) => rules.map(({ text }) => text)))],
     allowsPrivate: inEach(({ allowsPrivate }) => allowsPrivate),
     allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni) && !isOpened,
     ...(isOpened && {
@@ -55,7 +58,11 @@ function matches({ host, ports }: NetworkRule, destination: Destination): boolea
   if (!ports.includes(destination.port)) return false;
   return destination.kind === "name"
     ? matchesName(host, destination.name)
-    : host.kind === "range" && isInRange(host, destination.address);
+    : matchesAddress(host, destination.address);
+}
+
+function matchesAddress(host: HostPattern, address: string): boolean {
+  return host.kind === "any" || (host.kind === "range" && isInRange(host, address));
 }
 
 function isInRange(

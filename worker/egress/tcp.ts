@@ -9,7 +9,7 @@ import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts
 import type { Edge } from "./edge/edge.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
-import type { NetworkRecord } from "./record.ts";
+import type { NetworkRecord, OpenConnection } from "./record.ts";
 
 /** Connections that one sandbox may make in all. */
 export const maxConnectionsInAll = 1_000;
@@ -22,6 +22,8 @@ const helloMs = 10_000;
 
 /** The port on which nothing but TLS passes. */
 const tlsPort = 443;
+
+const unreachable = new RefusedError("unreachable");
 
 /** First byte of a TLS handshake: RFC 8446, section 5.1. */
 const handshakeRecord = 0x16;
@@ -51,12 +53,15 @@ export interface Outcome {
 /** Splices connections until its signal aborts. */
 export class Connections {
   readonly #parts: ConnectionParts;
-  readonly #open = new Set<Socket>();
+  readonly #open = new Map<Socket, OpenConnection>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     parts.signal.addEventListener("abort", () => {
-      for (const socket of this.#open) socket.destroy();
+      for (const [socket, connection] of this.#open) {
+        connection.end();
+        socket.destroy();
+      }
     });
   }
 
@@ -73,8 +78,9 @@ export class Connections {
   serve(client: Socket, destination: Destination, outcome: Outcome): void {
     const { record, policy } = this.#parts;
     client.on("error", () => undefined);
+    const connection = record.begin(destination);
     const onRefused = (reason: RefusalReason): void => {
-      record.refuse({ host: hostOf(destination), port: destination.port, reason });
+      connection.end(reason);
       outcome.onRefused(reason);
     };
     const isOneTooMany =
@@ -82,10 +88,12 @@ export class Connections {
     if (isOneTooMany) return onRefused("too-many-connections");
     if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();
     record.connections++;
-    this.#open.add(client);
+    this.#open.set(client, connection);
     client.once("close", () => this.#open.delete(client));
-    this.#serve(client, destination, outcome).catch((error: unknown) => {
-      onRefused(error instanceof RefusedError ? error.reason : "unreachable");
+    this.#serve(client, destination, connection, outcome).catch((error: unknown) => {
+      const { reason, address } = error instanceof RefusedError ? error : unreachable;
+      connection.address ??= address;
+      onRefused(reason);
     });
   }
 
@@ -97,13 +105,19 @@ export class Connections {
       : { kind: "name", name, port };
   }
 
-  async #serve(client: Socket, destination: Destination, { onOpen }: Outcome): Promise<void> {
+  async #serve(
+    client: Socket,
+    destination: Destination,
+    connection: OpenConnection,
+    { onOpen }: Outcome,
+  ): Promise<void> {
     const { policy, host, signal } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
+    connection.rules = grant.rules;
     if (grant.requests !== undefined) {
       onOpen?.();
-      return this.#openFor(client, destination, grant);
+      return this.#openFor(client, destination, grant, connection);
     }
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
@@ -115,21 +129,30 @@ export class Connections {
       AbortSignal.any([signal, gone.signal]),
     );
     client.off("close", onClose);
-    if (client.destroyed) return void upstream.destroy();
+    connection.address = upstream.remoteAddress;
+    if (client.destroyed) {
+      connection.end();
+      return void upstream.destroy();
+    }
+    client.once("close", () => connection.end());
     onOpen?.();
     bind(client, upstream);
-    const { record } = this.#parts;
-    upstream.on("data", (chunk: Buffer) => (record.receivedBytes += chunk.byteLength));
+    upstream.on("data", (chunk: Buffer) => connection.received(chunk.byteLength));
     // Servers that speak first are not held up.
     upstream.pipe(client);
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => (record.sentBytes += chunk.byteLength));
+    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
     client.pipe(upstream);
   }
 
   /** Gives it to the edge, once its first bytes are what they have to be. */
-  async #openFor(client: Socket, destination: Destination, grant: Grant): Promise<void> {
+  async #openFor(
+    client: Socket,
+    destination: Destination,
+    grant: Grant,
+    connection: OpenConnection,
+  ): Promise<void> {
     const { edge } = this.#parts;
     const { requests } = grant;
     // Only rules for names look into requests.
@@ -138,18 +161,17 @@ export class Connections {
     client.setTimeout(idleMs, () => client.destroy());
     const reason = await refusalOfFirstBytes(client, destination, grant);
     const first = await firstByte(client);
-    if (first === undefined) return void client.destroy();
+    if (first === undefined) {
+      connection.end();
+      return void client.destroy();
+    }
     const isSecure = first === handshakeRecord;
     const mayBeClear = requests.every((rules) => rules.some(({ credential }) => !credential));
     if (reason !== undefined) throw new RefusedError(reason);
     if (!isSecure && !mayBeClear) throw new RefusedError("not-tls");
     client.setTimeout(0);
-    await edge.take(client, { destination, grant, requests }, isSecure);
+    await edge.take(client, { destination, grant, requests, connection }, isSecure);
   }
-}
-
-function hostOf(destination: Destination): string {
-  return destination.kind === "name" ? destination.name : destination.address;
 }
 
 /** Each ends with the other, and both when nothing passes. */

@@ -21,17 +21,25 @@ export interface UpstreamParts {
   readonly endpoints: Pick<WorkerEndpoints, "has">;
 }
 
+interface RefusedOptions extends ErrorOptions {
+  readonly address?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
 /** Why a sandbox is not connected. */
 export class RefusedError extends Error {
   readonly reason: RefusalReason;
+  /** The address that was refused; for the operator, not for the tool. */
+  readonly address: string | undefined;
   /** A code that says more, such as of a certificate. */
   readonly detail: string | undefined;
 
-  constructor(reason: RefusalReason, options?: ErrorOptions, detail?: string) {
+  constructor(reason: RefusalReason, options: RefusedOptions = {}) {
     super(`a connection was refused: ${reason}`, options);
     this.name = "RefusedError";
     this.reason = reason;
-    this.detail = detail;
+    this.address = options.address;
+    this.detail = options.detail;
   }
 }
 
@@ -49,11 +57,11 @@ export async function connectUpstream(
       : [destination.address];
   // Each of them: a name with a good and a bad address is not to be trusted.
   for (const address of addresses) {
-    if (isTranslated(address)) throw new RefusedError("not-public");
+    if (isTranslated(address)) throw new RefusedError("not-public", { address });
     if (await abortable(endpoints.has(address, destination.port), bounded))
-      throw new RefusedError("worker");
+      throw new RefusedError("worker", { address });
     if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))
-      throw new RefusedError("not-public");
+      throw new RefusedError("not-public", { address });
   }
   const tried = addresses.slice(0, maxTried);
   let cause: unknown;
@@ -108,8 +116,8 @@ export async function secure(
     const { authorizationError: problem } = secured as { authorizationError?: unknown };
     const isCertificate = problem !== undefined && problem !== null;
     if (!isCertificate) throw new RefusedError("unreachable", { cause: error });
-    const detail = (error as NodeJS.ErrnoException).code;
-    throw new RefusedError("certificate", { cause: error }, detail);
+    const { code: detail } = error as NodeJS.ErrnoException;
+    throw new RefusedError("certificate", { cause: error, detail });
   }
 }
 

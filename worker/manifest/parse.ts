@@ -22,6 +22,7 @@ import {
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
 import { readCredentials } from "./fields/credentials.ts";
+import { deadRules } from "./fields/dead-rules.ts";
 import { descriptionKeys, toGivenDescription } from "./fields/described.ts";
 import { isExecutable, toResourceLimits } from "./fields/executable.ts";
 import { toMount } from "./fields/host.ts";
@@ -161,8 +162,9 @@ class ManifestWalk {
     for (const problem of problems)
       this.found.add([...path, "network", ...problem.path], problem.message);
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
-    for (const entry of toEntries(name, checked.data, this.#credentials))
-      this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
+    const entries = toEntries(name, checked.data, this.#credentials);
+    this.#warnOfDeadRules(path, entries[0]?.network);
+    for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 
   #refuseHostFields(path: Path, fields: Record<string, unknown>, refused: readonly string[]): void {
@@ -177,6 +179,19 @@ class ManifestWalk {
       if (isAbsent(fields[key])) continue;
       this.found.warn([...path, key], 'not used, since "tools" names several tools');
     }
+  }
+
+  /** All tools of an entry have its network. */
+  #warnOfDeadRules(path: Path, network: Network | undefined): void {
+    if (network === undefined || typeof network === "string") return;
+    const rules = network.lists.flat();
+    // That of public addresses stands before those of the list.
+    const first = rules[0]?.host.kind === "any" ? 1 : 0;
+    for (const { index, wider } of deadRules(rules))
+      this.found.warn(
+        [...path, "network", "allow", index - first],
+        `has no effect beside ${wider}`,
+      );
   }
 
   #addTool(path: Path, entry: ToolEntry): void {

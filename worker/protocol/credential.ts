@@ -1,6 +1,7 @@
 /**
  * Credentials that the worker adds to requests of tools, which never have them.
  */
+import { isDeepStrictEqual } from "node:util";
 import { type HostPattern, matchesName } from "./host-pattern.ts";
 
 /** What the worker does with the value. */
@@ -36,12 +37,6 @@ export interface Credential {
  */
 export function covers({ hosts }: Pick<Credential, "hosts">, host: HostPattern): boolean {
   return hosts.some((pattern) =>
-    host.kind === "name"
-      ? matchesName(pattern, host.name)
-      : host.kind === pattern.kind && host.kind !== "range" && sameName(host, pattern),
+    host.kind === "name" ? matchesName(pattern, host.name) : isDeepStrictEqual(pattern, host),
   );
-}
-
-function sameName(a: HostPattern, b: HostPattern): boolean {
-  return a.kind !== "range" && b.kind !== "range" && a.name === b.name;
 }

@@ -5,8 +5,12 @@ import { isIP, isIPv4 } from "node:net";
 import { domainToASCII } from "node:url";
 import type { z } from "zod";
 
-/** What a rule's host names. `domain` is the name itself and everything below it. */
+/**
+ * What a rule's host names. `domain` is the name itself and everything below it; `any` is every
+ * name and every address.
+ */
 export type HostPattern =
+  | { readonly kind: "any" }
   | { readonly kind: "name" | "subdomains" | "domain"; readonly name: string }
   | { readonly kind: "range"; readonly address: string; readonly prefix: number };
 
@@ -51,18 +55,36 @@ function problemOfHost(host: string): string | undefined {
   const plain = host.replace(/^(?:\*\.|\.)/, "");
   if (plain.includes("*")) return "a * can stand only as the whole first label";
   const name = canonicalName(plain);
-  if (name === "" || !/^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/.test(name))
-    return `expected ${ruleText}, found a name that is none`;
+  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
   if (plain !== host && !name.includes("."))
     return `${host} would allow a whole top-level domain; name a domain below it`;
-  if (/^(?:0x[0-9a-f]*|\d+)$/.test(name.split(".").at(-1) ?? ""))
-    return "expected an address of four decimal numbers, such as 192.0.2.10";
+  if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";
   return undefined;
+}
+
+/** In the form of {@link canonicalName}. */
+const namePattern = /^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/;
+
+/** Characters of a name, and of one of its labels: RFC 1035, section 2.3.4. */
+const maxNameLength = 253;
+const maxLabelLength = 63;
+
+/** Whether a name that a tool asks for can be one of a host. */
+function isHostName(name: string): boolean {
+  if (name.length > maxNameLength || !namePattern.test(name) || endsAsAddress(name)) return false;
+  return name.split(".").every((label) => label.length <= maxLabelLength);
+}
+
+/** Whether programs read it as an address of IPv4, in some spelling. */
+function endsAsAddress(name: string): boolean {
+  return /(?:^|\.)(?:0x[0-9a-f]*|\d+)$/.test(name);
 }
 
 /** Whether a name is one of the pattern's. */
 export function matchesName(host: HostPattern, name: string): boolean {
   switch (host.kind) {
+    case "any":
+      return isHostName(name);
     case "name":
       return name === host.name;
     case "subdomains":

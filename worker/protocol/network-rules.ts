@@ -9,6 +9,8 @@ import { type RequestRule, refuseRequestFields, requestFields } from "./request-
 
 /** One entry of a list. */
 export interface NetworkRule {
+  /** The entry as its file has it, in one line. */
+  readonly text: string;
   readonly host: HostPattern;
   readonly ports: readonly number[];
   /** Whether the host may have an address that is not public. */
@@ -34,6 +36,9 @@ export interface NetworkPolicy {
  * policy: what its lists allow.
  */
 export type Network = "none" | "host" | NetworkPolicy;
+
+/** Ports of public addresses where none are given. */
+const publicPorts = [80, 443];
 
 /** Ports of a rule that names none. */
 const defaultPorts = [443];
@@ -97,7 +102,17 @@ const listFields = {
   allow: z
     .array(ruleSchema, accepts("a list of hosts"))
     .max(maxRules, accepts(`at most ${maxRules} hosts`))
+    .optional()
     .describe("Hosts that the tool reaches, and nothing else."),
+  public: z
+    .literal(true, accepts("true"))
+    .optional()
+    .describe("Every public address on `ports`, beside the hosts of `allow`."),
+  ports: z
+    .array(portSchema, accepts(portsText))
+    .min(1, accepts(portsText))
+    .optional()
+    .describe("Ports of public addresses; 80 and 443 by default."),
   max_connections: z
     .int(accepts("a whole number, 1 to 1000"))
     .min(1, accepts("a whole number, 1 to 1000"))
@@ -106,8 +121,8 @@ const listFields = {
     .describe("Connections at once; 64 by default."),
 };
 
-const words = ["none", "host"] as const;
-const expected = `one of ${words.join(", ")}, or a map with "allow"`;
+const words = ["none", "public", "host"] as const;
+const expected = `one of ${words.join(", ")}, or a map with "allow" or "public"`;
 
 /** The field `network`. */
 export const networkField = z.union(
@@ -115,57 +130,87 @@ export const networkField = z.union(
     z.enum(words),
     z
       .strictObject(listFields, acceptsKeys("a map of a network", Object.keys(listFields)))
+      .refine((list) => list.allow !== undefined || list.public === true, {
+        ...accepts(`a map with "allow" or "public"`),
+        ...whenFineSoFar,
+      })
+      .refine((list) => list.ports === undefined || list.public === true, {
+        ...{ path: ["ports"], error: 'belongs to "public: true"; a host has ports of its own' },
+        ...whenFineSoFar,
+      })
       .refine(
-        ({ allow }) =>
-          new Set(allow.flatMap((rule) => toRule(rule, new Map()).ports)).size <= maxPorts,
-        { ...accepts(`at most ${maxPorts} different ports`), ...whenFineSoFar },
+        (list) => new Set(rulesOf(list, new Map()).flatMap(({ ports }) => ports)).size <= maxPorts,
+        {
+          ...accepts(`at most ${maxPorts} different ports`),
+          ...whenFineSoFar,
+        },
       ),
   ],
   accepts(expected),
 );
+
+/** `public`: every public address on ports 80 and 443. */
+export const publicNetwork: NetworkPolicy = {
+  lists: [[publicRule()]],
+  maxConnections: defaultMaxConnections,
+};
 
 /** The field's output. */
 export type NetworkField = z.output<typeof networkField>;
 
 /** What the field says. An empty list is `none`. Its credentials are among the given ones. */
 export function toNetwork(field: NetworkField, credentials: Credentials = new Map()): Network {
+  if (field === "public") return publicNetwork;
   if (typeof field === "string") return field;
-  if (field.allow.length === 0) return "none";
-  return {
-    lists: [field.allow.map((rule) => toRule(rule, credentials))],
-    maxConnections: field.max_connections ?? defaultMaxConnections,
-  };
+  const rules = rulesOf(field, credentials);
+  if (rules.length === 0) return "none";
+  return { lists: [rules], maxConnections: field.max_connections ?? defaultMaxConnections };
 }
 
-/** What both networks allow. Lists are not merged: each is asked. */
-export function meet(a: Network, b: Network): Network {
-  if (a === "none" || b === "none") return "none";
-  if (a === "host") return b;
-  if (b === "host") return a;
-  return {
-    lists: [...a.lists, ...b.lists],
-    maxConnections: Math.min(a.maxConnections, b.maxConnections),
-  };
+function publicRule(given?: readonly number[]): NetworkRule {
+  const text = given === undefined ? "public" : flowText({ public: true, ports: given });
+  const ports = given ?? publicPorts;
+  return { text, host: { kind: "any" }, ports, allowsPrivate: false, allowsAnySni: false };
+}
+
+interface ListFields {
+  readonly allow?: readonly z.output<typeof ruleSchema>[] | undefined;
+  readonly public?: true | undefined;
+  readonly ports?: readonly number[] | undefined;
 }
 
 /** By name. */
 type Credentials = ReadonlyMap<string, Credential>;
 
+function rulesOf(list: ListFields, credentials: Credentials): readonly NetworkRule[] {
+  const open = list.public === true ? [publicRule(list.ports)] : [];
+  return [...open, ...(list.allow ?? []).map((rule) => toRule(rule, credentials))];
+}
+
 function toRule(rule: z.output<typeof ruleSchema>, credentials: Credentials): NetworkRule {
   if (typeof rule === "string") {
     const { host, ports } = splitRule(rule);
-    return { host: toPattern(host), ports, allowsPrivate: false, allowsAnySni: false };
+    return { text: rule, host: toPattern(host), ports, allowsPrivate: false, allowsAnySni: false };
   }
   const { methods, paths, credential: name } = rule;
   const isOpened = [methods, paths, name].some((field) => field !== undefined);
   const credential = name === undefined ? undefined : credentials.get(name);
   return {
+    text: flowText(rule),
     host: toPattern(rule.host),
     ports: rule.ports ?? defaultPorts,
     allowsPrivate: rule.private ?? false,
     allowsAnySni: rule.sni === "any",
     ...(isOpened && { requests: { methods, paths, credential } }),
   };
+}
+
+/** A map as YAML has it in one line. */
+function flowText(rule: object): string {
+  const members = Object.entries(rule).map(([key, value]: [string, unknown]) => {
+    return `${key}: ${Array.isArray(value) ? `[${value.join(", ")}]` : String(value)}`;
+  });
+  return `{ ${members.join(", ")} }`;
 }
 
 function splitRule(text: string): { readonly host: string; readonly ports: readonly number[] } {

@@ -93,7 +93,7 @@ export function refuseRequestFields(
 
 /** A list that can have rules with credentials. */
 interface ListFields {
-  readonly allow: readonly (string | RuleFields)[];
+  readonly allow?: readonly (string | RuleFields)[] | undefined;
 }
 
 /** What is wrong with the credentials that a list names, each with its place in the field. */
@@ -102,7 +102,7 @@ export function credentialProblems(
   credentials: ReadonlyMap<string, Credential>,
 ): readonly { readonly path: readonly (string | number)[]; readonly message: string }[] {
   if (typeof field === "string") return [];
-  return field.allow.flatMap((rule, index) => {
+  return (field.allow ?? []).flatMap((rule, index) => {
     if (typeof rule === "string" || typeof rule.credential !== "string") return [];
     const path = ["allow", index, "credential"];
     const credential = credentials.get(rule.credential);

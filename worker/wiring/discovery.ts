@@ -26,6 +26,7 @@ export function wireDescriptions(
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,
     defaultProfile: sandbox.defaultProfile,
+    hostNetwork: sandbox.hostNetwork,
   };
   const directory = join(sandbox.workDir, keptDescriptions);
   return new Descriptions({

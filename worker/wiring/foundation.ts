@@ -93,6 +93,7 @@ export async function openFoundation(
   const networks = new NetworkAdmission({
     ...{ egress, backend, profiles },
     defaultProfile: config.sandbox.defaultProfile,
+    hostNetwork: config.sandbox.hostNetwork,
     log: host.log.child({ part: "sandbox" }),
   });
   const hostAccess = createHostAccess(config);

@@ -13,6 +13,7 @@ import { basename } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { listedSandbox, nodeInside } from "../../support/sandboxes/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
@@ -114,21 +115,8 @@ const python = (program: string): readonly string[] => [
   ...["/usr/bin/python3", "-c", prelude + program],
 ];
 
-const clients: readonly (readonly [string, (url: string) => readonly string[]])[] = [
-  ["urllib", (url) => python(`get("${url}")`)],
-  [
-    "fetch",
-    (url) => [
-      nodeInside,
-      "-e",
-      `fetch("${url}").then(async (a) => console.log(a.status, await a.text()))`,
-    ],
-  ],
-  ["curl", (url) => ["/usr/bin/curl", "-sS", "-w", "%{http_code} %{stderr}", url]],
-];
-
 describe("a credential", { tags: "promise-S37" }, () => {
-  test.for(clients)("is added to requests of %s", async ([name, argv], context) => {
+  test("is added to requests of urllib, fetch and curl", async (context) => {
     const given = await place(context);
     const upstream = await secureServer(given);
     const { port, requests } = upstream;
@@ -136,15 +124,34 @@ describe("a credential", { tags: "promise-S37" }, () => {
       allow: [entry(upstream, { credential: "other" })],
       ...{ credentials: { other: bearer }, environment },
     });
-    const { stdout, stderr } = await run(argv(`https://api.example.com:${port}/v1/x?y=1`));
+    const url = `https://api.example.com:${port}/v1/x?y=1`;
+    const { stdout, stderr } = await run(
+      python(`
+import subprocess
+get("${url}")
+sys.stdout.flush()
+fetch = 'fetch("${url}").then(async (a) => console.log(a.status, await a.text()))'
+subprocess.run(["${nodeInside}", "-e", fetch], check=True)
+subprocess.run(["/usr/bin/curl", "-sS", "${url}"], check=True)`),
+    );
     expect(stderr).toBe("");
-    expect(stdout.trim()).toBe(name === "curl" ? "answer 1200" : "200 answer 1");
-    expect(requests).toMatchObject([{ line: "GET /v1/x?y=1", body: "" }]);
-    expect(requests[0]!.headers).toContain(`Authorization\nBearer ${secret}`);
-    expect(requests[0]!.headers).toContain(`Host\napi.example.com:${port}`);
-    expect(sandbox.networkUsage).toMatchObject({ connections: 1, refused: 0, refusals: [] });
-    expect(sandbox.networkUsage!.sentBytes).toBeGreaterThan(50);
-    expect(sandbox.networkUsage!.receivedBytes).toBeGreaterThan(50);
+    expect(stdout.trim().split("\n")).toEqual(["200 answer 1", "200 answer 2", "answer 3"]);
+    for (const { line, headers, body } of requests) {
+      expect([line, body]).toEqual(["GET /v1/x?y=1", ""]);
+      expect(headers).toContain(`Authorization\nBearer ${secret}`);
+      expect(headers).toContain(`Host\napi.example.com:${port}`);
+    }
+    expect(sandbox.networkUsage).toMatchObject({ connections: 3, refused: 0, refusals: [] });
+    const ended: EndedConnection[] = [];
+    sandbox.connections!.follow((connection) => ended.push(connection));
+    const rules = [`{ host: api.example.com, ports: [${port}], private: true, credential: other }`];
+    const allowed = { name: "api.example.com", address: "127.0.0.1", port, rules };
+    expect(ended).toMatchObject([allowed, allowed, allowed]);
+    for (const { refusal, sentBytes, receivedBytes } of ended) {
+      expect(refusal).toBeUndefined();
+      expect(sentBytes).toBeGreaterThan(50);
+      expect(receivedBytes).toBeGreaterThan(50);
+    }
   });
 
   test("is nowhere in the sandbox, on the disk of the worker or in its record", async (context) => {
@@ -195,7 +202,10 @@ print(sorted(places.get("${hash(control)}", [])), sorted(places.get("${hash(secr
       "['environment', 'file', 'memory'] []",
     ]);
     expect(upstream.requests[0]!.headers).toContain(secret);
-    expect(JSON.stringify(sandbox.networkUsage)).not.toContain(secret);
+    const ended: EndedConnection[] = [];
+    sandbox.connections!.follow((connection) => ended.push(connection));
+    expect(ended).toHaveLength(1);
+    expect(JSON.stringify([sandbox.networkUsage, ended])).not.toContain(secret);
     const found = async (text: string): Promise<boolean> =>
       await promisify(execFile)("/usr/bin/grep", ["-rqa", text, given.base]).then(
         () => true,
@@ -384,12 +394,14 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
       [`CONNECT other.example.com:443 HTTP/1.1\\r\\n${host}\\r\\n`, "nothing"],
     ];
     const program = tries.map(([request]) => `raw(${port}, "${request}")`).join("\n");
-    const smuggled = `GET /v1/ HTTP/1.1\\r\\n${host}\\r\\nGET /admin HTTP/1.1\\r\\n${host}${end}`;
-    const { stdout, stderr } = await run(python(`${program}\nraw(${port}, "${smuggled}")`));
+    const atOnce = `GET /v1/ HTTP/1.1\\r\\n${host}\\r\\nGET /v1/ HTTP/1.1\\r\\n${host}${end}`;
+    const { stdout, stderr } = await run(python(`${program}\nraw(${port}, "${atOnce}")`));
     expect(stderr).toBe("");
     const lines = stdout.trim().split("\n");
     expect(lines.slice(0, -1)).toEqual(tries.map(([, answer]) => answer));
     expect(requests.filter(({ line }) => line !== "GET /v1/")).toEqual([]);
+    // That of the first line, and perhaps one of the two that were sent at once.
+    expect(requests.length).toBeLessThanOrEqual(2);
     expect(requests.filter(({ headers }) => headers.includes("other.example"))).toEqual([]);
   });
 

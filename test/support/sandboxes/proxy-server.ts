@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
 import { onTestFinished } from "vitest";
 import { HttpProxy } from "../../../worker/egress/http-proxy.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { SandboxNames } from "../../../worker/egress/names.ts";
 import { NetworkRecord } from "../../../worker/egress/record.ts";
 import { Connections } from "../../../worker/egress/tcp.ts";
@@ -29,7 +30,7 @@ export async function startProxy(
 ): Promise<TestProxy> {
   const policy = toNetwork(networkField.parse({ allow, max_connections: maxConnections }));
   if (typeof policy === "string") throw new Error("no list");
-  const [record, ended] = [new NetworkRecord(), new AbortController()];
+  const [record, ended] = [new NetworkRecord(systemClock), new AbortController()];
   const { signal } = ended;
   const host = {
     resolve: () => Promise.resolve(["127.0.0.1"]),

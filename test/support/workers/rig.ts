@@ -37,7 +37,7 @@ export interface RigTool {
   readonly timeout_seconds?: number;
   readonly sandbox_profile?: string;
   readonly limits?: Readonly<Record<string, number>>;
-  readonly network?: "none" | "host" | { readonly allow: readonly unknown[] };
+  readonly network?: "none" | "public" | "host" | { readonly allow: readonly unknown[] };
   readonly isolate?: boolean;
   readonly mounts?: readonly { readonly source: string; readonly target?: string }[];
   readonly devices?: readonly string[];

@@ -31,7 +31,11 @@ describe("a credential is", () => {
       header,
       {
         target: head.target,
-        headers: [["authorization", "mine"], ["Accept", "*/*"], ["X-Key", "k=s$&cret ü;"]],
+        headers: [
+          ["authorization", "mine"],
+          ["Accept", "*/*"],
+          ["X-Key", "k=s$&cret ü;"],
+        ],
       },
     ],
     [
@@ -78,17 +82,20 @@ describe("the value of a file", () => {
     await writeFile(join(directory, "value"), content);
     return join(directory, "value");
   }
-  const sent = async (name: string): Promise<string | undefined> => {
-    const values = new CredentialValues({});
+  const sent = async (
+    name: string,
+    values = new CredentialValues({}),
+  ): Promise<string | undefined> => {
     const credential = credentialOf(header, { kind: "file", name });
     return (await values.add(credential, { target: "/", headers: [] })).headers[0]?.[1];
   };
 
   test("is read anew, without the newline at its end", async () => {
     const path = await file("first\n");
-    expect(await sent(path)).toBe("k=first;");
+    const values = new CredentialValues({});
+    expect(await sent(path, values)).toBe("k=first;");
     await writeFile(path, "second\r\n");
-    expect(await sent(path)).toBe("k=second;");
+    expect(await sent(path, values)).toBe("k=second;");
   });
 
   test.each([
@@ -99,7 +106,10 @@ describe("the value of a file", () => {
     ["planted".repeat(maxValueBytes), /at most/],
   ])("is refused without a word of it: %j", async (content, message) => {
     const path = await file(content);
-    const failure: Error = await sent(path).then(() => new Error("sent"), (error: Error) => error);
+    const failure: Error = await sent(path).then(
+      () => new Error("sent"),
+      (error: Error) => error,
+    );
     expect(failure.message).toMatch(message);
     expect(failure.message).toMatch(/^the credential "other" cannot be used/);
     expect(failure.message).not.toMatch(/planted|Evil/);

@@ -883,7 +883,7 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
     ],
     [
       "network: all",
-      '6:14: network: expected one of none, host, or a map with "allow", found "all"',
+      '6:14: network: expected one of none, public, host, or a map with "allow" or "public", found "all"',
     ],
     ["isolate: 1", "6:14: isolate: expected true or false, found 1"],
     [

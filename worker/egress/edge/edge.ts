@@ -10,7 +10,7 @@ import type { RequestRule } from "../../protocol/request-rules.ts";
 import { endToEndHeaders, forward } from "../http-forward.ts";
 import { createStrictServer } from "../http-server.ts";
 import type { Destination, Grant } from "../policy.ts";
-import type { NetworkRecord } from "../record.ts";
+import type { OpenConnection } from "../record.ts";
 import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
 import type { Authority } from "./authority.ts";
 import { CredentialError, type CredentialValues } from "./credentials.ts";
@@ -29,7 +29,6 @@ export interface EdgeParts {
   readonly credentials: Pick<CredentialValues, "add">;
   /** Told of a credential that cannot be used. */
   readonly onCredentialFailed: (error: CredentialError) => void;
-  readonly record: NetworkRecord;
   readonly host: UpstreamParts;
   /** Milliseconds without a byte, after which a connection ends. */
   readonly idleMs: number;
@@ -37,14 +36,15 @@ export interface EdgeParts {
   readonly signal: AbortSignal;
 }
 
-/** A name that is connected to, and what is granted of it. */
+/** A connection to a name, and what is granted of it. */
 export interface OpenedHost {
+  readonly connection: OpenConnection;
   readonly destination: Extract<Destination, { kind: "name" }>;
   readonly grant: Grant;
   readonly requests: readonly (readonly RequestRule[])[];
 }
 
-interface OpenedConnection extends OpenedHost {
+interface ServedConnection extends OpenedHost {
   readonly isSecure: boolean;
   readonly agent: Agent;
   /** Aborts with the connection. */
@@ -57,11 +57,14 @@ interface OpenedConnection extends OpenedHost {
 /** Serves opened connections until its signal aborts. */
 export class Edge {
   readonly #parts: EdgeParts;
-  readonly #connections = new WeakMap<Socket, OpenedConnection>();
+  readonly #connections = new Map<Socket, ServedConnection>();
   readonly #server: Server;
 
   constructor(parts: EdgeParts) {
     this.#parts = parts;
+    parts.signal.addEventListener("abort", () => {
+      for (const [stream, served] of this.#connections) count(stream, served);
+    });
     this.#server = createStrictServer(parts.idleMs, parts.signal);
     this.#server.on("request", (request, response) => void this.#answer(request, response));
   }
@@ -72,41 +75,43 @@ export class Edge {
     const signal = AbortSignal.any([this.#parts.signal, gone.signal]);
     const agent = this.#agentOf(host, isSecure, signal);
     const stream = isSecure ? await this.#endTls(client, host) : client;
+    const counted = { read: 0, written: 0 };
+    const served = { ...host, isSecure, agent, signal, isBusy: false, counted };
+    this.#connections.set(stream, served);
     stream.once("close", () => {
+      this.#connections.delete(stream);
+      count(stream, served);
+      host.connection.end();
       gone.abort(new Error("the connection is gone"));
       agent.destroy();
-    });
-    this.#connections.set(stream, {
-      ...host,
-      isSecure,
-      agent,
-      signal,
-      isBusy: false,
-      counted: { read: 0, written: 0 },
     });
     this.#server.emit("connection", stream);
     stream.resume();
   }
 
-  async #endTls(client: Socket, { destination }: OpenedHost): Promise<TLSSocket> {
-    const { authority, record } = this.#parts;
-    const { name: host, port } = destination;
-    const secureContext = createSecureContext(await authority.leafFor(host));
+  async #endTls(client: Socket, { destination, connection }: OpenedHost): Promise<TLSSocket> {
+    const { authority } = this.#parts;
+    const secureContext = createSecureContext(await authority.leafFor(destination.name));
     if (client.destroyed) throw new Error("the connection is gone");
     const options = { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] };
     const stream = new TLSSocket(client, options);
     stream.on("error", () => stream.destroy());
     // Ends before that where a program does not accept the certificate.
-    const onEnd = (): void => record.refuse({ host, port, reason: "handshake" });
+    const onEnd = (): void => connection.end("handshake");
     stream.once("close", onEnd);
     stream.once("secure", () => stream.off("close", onEnd));
     return stream;
   }
 
   /** Connects when a request needs it, and again when the host has ended a connection. */
-  #agentOf({ destination, grant }: OpenedHost, isSecure: boolean, signal: AbortSignal): Agent {
+  #agentOf(
+    { destination, grant, connection }: OpenedHost,
+    isSecure: boolean,
+    signal: AbortSignal,
+  ): Agent {
     const connect = async (): Promise<Socket> => {
       const socket = await connectUpstream(destination, grant, this.#parts.host, signal);
+      connection.address = socket.remoteAddress;
       return isSecure ? secure(socket, destination.name, signal) : socket;
     };
     const agent = new Agent({ keepAlive: true });
@@ -121,25 +126,29 @@ export class Edge {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const connection = this.#connections.get(request.socket);
+    const { socket } = request;
+    const served = this.#connections.get(socket);
     // A second request before the answer to the first would not be bounded.
-    if (connection === undefined || connection.isBusy) return void request.socket.destroy();
-    connection.isBusy = true;
-    response.once("close", () => this.#finish(request, connection));
+    if (served === undefined || served.isBusy) return void socket.destroy();
+    served.isBusy = true;
+    response.once("close", () => {
+      count(socket, served);
+      served.isBusy = false;
+    });
     response.sendDate = false;
     try {
-      await this.#forward(request, response, connection);
+      await this.#forward(request, response, served);
     } catch (error) {
-      this.#refuse(response, connection, error);
+      this.#refuse(response, served, error);
     }
   }
 
   async #forward(
     request: IncomingMessage,
     response: ServerResponse,
-    connection: OpenedConnection,
+    served: ServedConnection,
   ): Promise<void> {
-    const { requests, isSecure, destination, agent, signal } = connection;
+    const { requests, isSecure, destination, agent, signal } = served;
     const { method = "", url: target = "" } = request;
     const allowed = isOfHost(request, destination)
       ? judgeRequest(requests, { method, target, isSecure })
@@ -157,11 +166,8 @@ export class Edge {
     await forward({ incoming: request, response, ...sent, agent, signal });
   }
 
-  #refuse(
-    response: ServerResponse,
-    { destination, signal }: OpenedConnection,
-    error: unknown,
-  ): void {
+  #refuse(response: ServerResponse, served: ServedConnection, error: unknown): void {
+    const { destination, connection, signal } = served;
     // Nobody waits for the answer.
     if (signal.aborted) return void response.destroy();
     const { name: host, port } = destination;
@@ -170,7 +176,8 @@ export class Edge {
       error instanceof RefusedError
         ? error
         : new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
-    this.#parts.record.refuse({ host, port, reason: refused.reason });
+    connection.address ??= refused.address;
+    connection.refuseRequest(refused.reason);
     if (response.headersSent || response.destroyed) return void response.destroy();
     const { reason, detail } = refused;
     const code = detail === undefined ? reason : `${reason}, ${detail}`;
@@ -182,15 +189,14 @@ export class Edge {
     });
     response.end(text);
   }
+}
 
-  #finish({ socket }: IncomingMessage, connection: OpenedConnection): void {
-    const { record } = this.#parts;
-    const { bytesRead: read, bytesWritten: written } = socket;
-    record.sentBytes += read - connection.counted.read;
-    record.receivedBytes += written - connection.counted.written;
-    connection.counted = { read, written };
-    connection.isBusy = false;
-  }
+/** Counts what passed since the last time. */
+function count({ bytesRead, bytesWritten }: Socket, served: ServedConnection): void {
+  const { connection, counted } = served;
+  connection.sent(bytesRead - counted.read);
+  connection.received(bytesWritten - counted.written);
+  served.counted = { read: bytesRead, written: bytesWritten };
 }
 
 function defaultPort(isSecure: boolean): number {

@@ -78,7 +78,7 @@ export class Trust {
 
 function openedNames({ lists }: NetworkPolicy): readonly string[] {
   const opened = lists.flat().filter(({ requests }) => requests !== undefined);
-  const names = opened.flatMap(({ host }) => (host.kind === "range" ? [] : [host.name]));
+  const names = opened.flatMap(({ host }) => ("name" in host ? [host.name] : []));
   return [...new Set(names)].toSorted();
 }
 
