@@ -21,6 +21,7 @@ import { addFakeGcs, addFakeS3, addSmfBroker } from "./fakes/commands.ts";
 import { addInvoke, addListen } from "./invoke/commands.ts";
 import { printable } from "./invoke/screen.ts";
 import { packageVersion } from "./package.ts";
+import { addNetwork } from "./network/commands.ts";
 import { addEnv } from "./packages/commands.ts";
 import { addTool, addTools } from "./tool/commands.ts";
 
@@ -88,5 +89,6 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addAgentYaml(program, context, finish);
   addArtifact(program, context, finish);
   addEnv(program, context, finish);
+  addNetwork(program, context, finish);
   return program;
 }

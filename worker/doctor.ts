@@ -9,7 +9,7 @@ import { attacks } from "./doctor/attacks/catalog.ts";
 import type { DoctorOptions } from "./doctor/command-line.ts";
 import { AttackProgress, type Screen } from "./doctor/progress.ts";
 import { diagnosisJson, diagnosisTable, isFit } from "./doctor/report.ts";
-import type { Profiles } from "./sandbox/profile.ts";
+import { type Profiles, withHostNetwork } from "./sandbox/profile.ts";
 import { ScratchDir, scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Host } from "./wiring/host.ts";
 import { examineSandboxes, readProfiles } from "./wiring/sandboxes.ts";
@@ -38,9 +38,12 @@ export async function consultDoctor(
   choice: DoctorChoice,
   signal: AbortSignal,
 ): Promise<DoctorReport> {
-  const profiles = await readProfiles(config);
-  await using scratch = await openScratch(host);
   const { sandbox } = config;
+  const written = await readProfiles(config);
+  const profiles = new Map(
+    Array.from(written, ([name, one]) => [name, withHostNetwork(one, sandbox.hostNetwork)]),
+  );
+  await using scratch = await openScratch(host);
   const placed = { ...config, sandbox: { ...sandbox, workDir: scratch?.path ?? sandbox.workDir } };
   // Awaited before the scratch directory is disposed.
   return await (choice.isAttack

@@ -38,7 +38,8 @@ export async function checkLoading(
 ): Promise<ReadonlyMap<string, LoadProblem>> {
   const { catalog, profiles } = foundation;
   const starts = new ColdStarts(foundation);
-  const resolving = { resolve: () => undefined, profiles, defaultProfile: sandbox.defaultProfile };
+  const { defaultProfile, hostNetwork } = sandbox;
+  const resolving = { resolve: () => undefined, profiles, defaultProfile, hostNetwork };
   const slots = new Semaphore({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
   const found = await Promise.all(
     Array.from(catalog.manifest.tools.values(), async (tool) => {

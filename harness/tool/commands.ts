@@ -155,6 +155,14 @@ function addRun(tool: Command, context: Context, finish: (exitCode: number) => v
         .preset(String(defaultInspectPort))
         .conflicts("profile"),
     )
+    .addOption(
+      new Option(
+        "--network <mode>",
+        "learn: reach every public host, and print the list of hosts that would have been enough",
+      )
+        .choices(["learn"])
+        .conflicts(["debug", "inspect"]),
+    )
     .option("--watch", "run again whenever something in the tool's directory changes")
     .option("--keep", "keep a copy of the work directory, and say where")
     .addOption(outOption())
@@ -178,7 +186,8 @@ Examples:
   harness tool run words.py:Words --tool longest --profile restrictive --keep
   harness tool run my-tools/executable/sha256 --preload file=README.md
   harness tool run my-tools --tool count_words --args '{"text": "one two"}'
-  harness tool run words.py:count_words --args @args.json --debug`;
+  harness tool run words.py:count_words --args @args.json --debug
+  harness tool run my-tools --tool weather --network learn`;
 
 function addDescribe(tool: Command, context: Context, finish: (exitCode: number) => void): void {
   tool

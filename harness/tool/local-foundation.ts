@@ -46,8 +46,7 @@ const variableOf: Readonly<Record<string, string>> = {
  */
 const passedOn = [
   ...Object.values(variableOf),
-  "SANDBOX_UID",
-  profilesVariable,
+  ...["SANDBOX_UID", profilesVariable, "SANDBOX_DEFAULT_NETWORK", "SANDBOX_HOST_NETWORK"],
   "TOOLS_DESCRIBED_BY",
 ];
 
@@ -136,7 +135,7 @@ export async function openManifestFoundation(
 function profilesToDebug(name: string): Profiles {
   const profile = builtInProfiles.get(name);
   if (profile === undefined) throw new UsageError(`there is no profile ${name}`);
-  return new Map([[name, { ...profile, backend: "host" }]]);
+  return new Map([[name, { ...profile, backend: "host", network: "host" }]]);
 }
 
 /** JSON is YAML. The manifest names the profile, because a request alone cannot widen it. */

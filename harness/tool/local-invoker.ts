@@ -7,9 +7,11 @@ import { artifactScope } from "../../worker/artifacts/scope.ts";
 import { type DescribedTools, deriveTimeoutMs } from "../../worker/discovery/described-tools.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";
+import type { NetworkPolicy } from "../../worker/protocol/network-rules.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import type { Logger } from "../../worker/telemetry/logger.ts";
 import { CallArtifacts } from "../artifacts.ts";
+import { withNetwork } from "../network/learn.ts";
 import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
 import type { LocalFoundation } from "./local-foundation.ts";
@@ -20,6 +22,8 @@ export interface LocalInvokerOptions {
   readonly observer: SandboxObserver;
   /** Undefined in a sandbox. */
   readonly debug?: DebugOptions | undefined;
+  /** In place of that of profile and manifest. */
+  readonly network?: NetworkPolicy | undefined;
 }
 
 /** An open invoker. Its owner disposes it before its foundation. */
@@ -40,13 +44,17 @@ export interface LocalInvoker extends AsyncDisposable {
 /** Opens it over a foundation. */
 export function openLocalInvoker(
   opened: LocalFoundation,
-  { caller, observer, debug }: LocalInvokerOptions,
+  { caller, observer, debug, network }: LocalInvokerOptions,
 ): LocalInvoker {
   const { config, host, foundation, descriptionsDir } = opened;
   const { catalog } = foundation;
   const wire = (): DescribedTools => wireDescribedTools(config, host, foundation, descriptionsDir);
   let described = wire();
-  const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
+  const isolated =
+    network === undefined
+      ? foundation.backend
+      : withNetwork(foundation.backend, network, foundation.networkOf);
+  const backend = debug ? debugged(isolated, debug) : isolated;
   const parts = { ...foundation, backend: observed(backend, observer) };
   const { invoker, starts, checker } = wireInvoker(config, host, parts, {
     forCall: (tool, signal) => described.forCall(tool, signal),

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { workDirNames } from "../../worker/sandbox/work/work-dir.ts";
 import type { JsonObject } from "../../worker/support/json/json.ts";
+import type { EndedConnection } from "../../worker/sandbox/network/sockets.ts";
 import { wireDescriptions } from "../../worker/wiring/discovery.ts";
 import { exitCodeOf, printResult, reportCancel, statusPrinter } from "../invoke/answer.ts";
 import { type CallInputs, readInputs, stageInputs } from "../invoke/call-inputs.ts";
@@ -16,6 +17,7 @@ import { type Context, UsageError, withCauses } from "../context.ts";
 import type { Answer, ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
 import { printable } from "../invoke/screen.ts";
+import { learningNetwork, reportLearned } from "../network/learn.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { type DebugFlags, isDebugged, readDebugOptions } from "./debug/debug-options.ts";
 import { copyLeftTree } from "./kept-tree.ts";
@@ -50,6 +52,8 @@ export interface ToolRunOptions extends DebugFlags, TargetFlags {
   /** Directory for the artifacts that the tool creates. */
   readonly out?: string;
   readonly json?: boolean;
+  /** Reaches every public host, and says which of them a list would have to name. */
+  readonly network?: "learn";
 }
 
 /** What is called. */
@@ -78,11 +82,20 @@ export async function runTool(
     await openTarget(target, { ...options, home: home.path, debug }, context),
   );
   const called = calledOf(target, options, foundation);
-  const observer = createObserver(target, options, context);
-  const localInvoker = stack.use(openLocalInvoker(foundation, { caller, observer, debug }));
+  const connections: EndedConnection[] = [];
+  const observer = {
+    ...createObserver(target, options, context),
+    onConnection: (connection: EndedConnection) => void connections.push(connection),
+  };
+  const network = options.network && learningNetwork();
+  const localInvoker = stack.use(
+    openLocalInvoker(foundation, { caller, observer, debug, network }),
+  );
   using _interrupts = options.debug ? context.leaveInterrupts() : undefined;
   const run = async (): Promise<number> => {
     const answer = await runOnce(called, options, localInvoker, context);
+    const made = connections.splice(0);
+    if (network !== undefined) reportLearned(made, context.err);
     if (answer.kind === "error" && !isDebugged(options))
       await tellOfOthers(target, options.config, foundation, context);
     return exitCodeOf(answer);

@@ -6,6 +6,7 @@ import type { Attack } from "../../worker/doctor/attacks/attack.ts";
 import { attacks } from "../../worker/doctor/attacks/catalog.ts";
 import { registryVariables } from "../../worker/environments/registry/variables.ts";
 import { errorCodeFacts } from "../../worker/protocol/errors.ts";
+import { isPublicOnly } from "../../worker/protocol/network-meet.ts";
 import { limitFacts } from "../../worker/protocol/resource-limits.ts";
 import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import { auditEvents, auditFields } from "../../worker/telemetry/audit/event.ts";
@@ -102,7 +103,7 @@ function profileRows(): readonly (readonly string[])[] {
     "`/var`": ({ hasVar, limits }) => (hasVar ? `private, ${mebibytes(limits.tmpBytes)}` : "none"),
     "`/etc`": filesOfEtc,
     "pseudo terminals": ({ terminals }) => (terminals ? "as many as the host has" : "none"),
-    network: ({ network }) => (network === "host" ? "the host's" : "none"),
+    network: networkText,
   };
   const profiles = [...builtInProfiles.values()];
   return Object.entries(cells).map(([label, cell]) => [label, ...profiles.map(cell)]);
@@ -110,7 +111,13 @@ function profileRows(): readonly (readonly string[])[] {
 
 function filesOfEtc({ readsEtc, network }: Profile): string {
   if (readsEtc) return "all of it";
-  return network === "host" ? "what name service and TLS need" : "three entries";
+  if (network === "none") return "three entries";
+  return network === "host" ? "what name service and TLS need" : "what TLS needs";
+}
+
+function networkText({ network }: Profile): string {
+  if (network === "host") return "the host's";
+  return isPublicOnly(network) ? "public addresses" : "none";
 }
 
 /** A table for each group of attacks, and one of those that an import may reach. */

@@ -77,9 +77,9 @@ export const harnessMayImport: readonly string[] = [
 ];
 
 /**
- * What `harness tool` and `harness env` may know besides, which run tools and install packages as a
- * worker does, without a broker, and write manifests: the parts as they are wired together, and the
- * contracts that they decorate.
+ * What `harness tool`, `harness env` and `harness network` may know besides, which run tools,
+ * install packages and read manifests as a worker does, without a broker, and write manifests: the
+ * parts as they are wired together, and the contracts that they decorate.
  */
 export const harnessToolMayImport: readonly string[] = [
   ...harnessMayImport,
@@ -92,8 +92,11 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
   "worker/runners/inside-paths.ts",
+  "worker/sandbox/choose-profile.ts",
+  "worker/sandbox/network/sockets.ts",
   "worker/sandbox/profile.ts",
   "worker/sandbox/profiles-file.ts",
+  "worker/sandbox/registry.ts",
   "worker/sandbox/sandbox.ts",
   "worker/sandbox/work/work-dir.ts",
   "worker/telemetry/logger.ts",
@@ -111,18 +114,21 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "@babel/parser": ["tool-runner/node/describe/"],
   "@aws-sdk/client-s3": ["worker/artifacts/s3/"],
   "@google-cloud/storage": ["worker/artifacts/gcs/"],
+  "@peculiar/x509": ["worker/egress/edge/authority.ts"],
   "@renovatebot/pep440": ["worker/environments/", "worker/manifest/"],
   ajv: ["worker/invocation/", "worker/manifest/"],
   amqplib: ["worker/broker/amqp/"],
   "dns-packet": ["worker/egress/dns.ts"],
   chokidar: ["harness/dev/"],
   commander: ["harness/"],
+  "reflect-metadata": ["worker/egress/edge/authority.ts"],
   semver: ["worker/environments/", "worker/manifest/"],
   solclientjs: ["worker/broker/solace/"],
   "google-auth-library": ["worker/artifacts/gcs/"],
   "lru-cache": [
     "worker/artifacts/cache/",
     "worker/broker/dev/",
+    "worker/egress/edge/",
     "worker/invocation/",
     "worker/runners/",
   ],
@@ -131,7 +137,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "read-tls-client-hello": ["worker/egress/tcp.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
-  yaml: ["harness/discovery/", "harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: ["harness/discovery/", "harness/network/", "harness/tool/", "worker/support/json/yaml-document.ts"],
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
@@ -178,7 +184,7 @@ export function importViolation(importer: string, target: string): string | unde
   if (topFolder(importer) === "worker") return workerViolation(importer, target);
   if (topFolder(target) === topFolder(importer)) return undefined;
   if (topFolder(importer) === "harness") {
-    const runsTools = /^harness\/(?:tool|packages)\//.test(importer);
+    const runsTools = /^harness\/(?:tool|packages|network)\//.test(importer);
     const allowed = runsTools ? harnessToolMayImport : harnessMayImport;
     const isAllowed = topFolder(target) === "worker" && isWithin(target, allowed);
     return isAllowed ? undefined : `the harness may import ${allowed.join(", ")} only`;

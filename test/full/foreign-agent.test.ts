@@ -135,7 +135,10 @@ class Mesh {
   }
 }
 
-const effect = { module: "effect", function: "run", timeout_seconds: 120 };
+const effect = {
+  ...{ module: "effect", function: "run", timeout_seconds: 120 },
+  network: "host",
+} as const;
 const once = { ...effect, idempotent: false };
 const both = { repeatable: effect, once };
 

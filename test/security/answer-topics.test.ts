@@ -73,7 +73,7 @@ test(
   { tags: ["promise-B4", "promise-B9"] },
   async () => {
     const runs = await ToolRuns.listen();
-    const module = { module: "announcing", function: "announces" };
+    const module = { module: "announcing", function: "announces", network: "host" } as const;
     await using rig = await startRig({
       tools: { tool: { module: "saying", function: "run" }, victim: module },
       files: { "saying.py": saying, [announcingTool.file]: announcingTool.source },

@@ -40,7 +40,7 @@ test(
     await using rig = await startRig({
       tools: {
         resists: { module: "resisting", function: "resists" },
-        announces: { module: "announcing", function: "announces" },
+        announces: { module: "announcing", function: "announces", network: "host" },
       },
       files: { "resisting.py": resisting, [announcingTool.file]: announcingTool.source },
     });

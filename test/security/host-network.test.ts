@@ -1,6 +1,6 @@
 /**
- * The standard profile reaches HTTPS servers with the host's certificates and name service files,
- * and nothing more of it.
+ * With the host's network a tool reaches HTTPS servers by the host's certificates and name service
+ * files, and nothing more of it.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -58,7 +58,7 @@ async function makeCertificates(base: string) {
 }
 
 test(
-  "standard reaches an HTTPS server by the host's certificates and hosts file; restrictive does not",
+  "the host's network has its certificates and hosts file for HTTPS; restrictive has neither",
   { tags: "promise-S14" },
   async (context) => {
     if (!isRoot) context.skip("needs root to give the worker another /etc/hosts");
@@ -78,10 +78,13 @@ test(
 
     const broker = owned.use(await startDevBroker());
     const manifestPath = join(base, "manifest.yaml");
-    const https_get = { function: "https_get" };
+    const https_get = { function: "https_get", network: "host" } as const;
     await writeFile(
       manifestPath,
-      manifestText({ https_get, offline: { ...https_get, sandbox_profile: "restrictive" } }),
+      manifestText({
+        https_get,
+        offline: { function: "https_get", sandbox_profile: "restrictive" },
+      }),
     );
     const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${trusted} /etc/ssl/certs && exec "$@"`;
     const prefix = ["unshare", "--mount", "bash", "-c", mounts, "bash"];

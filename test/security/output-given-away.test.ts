@@ -10,7 +10,11 @@ test(
   { tags: "promise-E5" },
   async () => {
     await using rig = await startRig({
-      tools: { holds: { function: "holds" }, gives: { function: "gives_output_away" } },
+      // By an abstract socket, which they share with the host's network.
+      tools: {
+        holds: { function: "holds", network: "host" },
+        gives: { function: "gives_output_away", network: "host" },
+      },
     });
     const name = `str-test-${randomUUID()}`;
     const ready = Promise.withResolvers<void>();

@@ -218,8 +218,8 @@ describe("a sandbox", () => {
   });
 
   test(
-    "has no network under restrictive, and the host's under standard and permissive",
-    { tags: "promise-S14" },
+    "reaches the host's loopback under permissive alone",
+    { tags: ["promise-S14", "promise-S34"] },
     async () => {
       await using server = createServer((socket) => socket.end());
       server.listen(0, "127.0.0.1");
@@ -230,10 +230,10 @@ describe("a sandbox", () => {
       );
       expect(views.map((view) => view.connect)).toEqual([
         expect.stringMatching(/Error/),
-        "connected",
+        expect.stringMatching(/Error/),
         "connected",
       ]);
-      expect(views[0]!.interfaces).toEqual(["lo"]);
+      for (const tight of views.slice(0, 2)) expect(tight.interfaces).toEqual(["lo"]);
     },
   );
 

@@ -9,6 +9,7 @@ import { ConfigError, type Environment, readConfig } from "../../worker/config/c
 import { secretFileVariables } from "../../worker/config/secret-files.ts";
 import { misspeltVariables, unknownVariables } from "../../worker/config/variable-names.ts";
 import { describeVariables, variables } from "../../worker/config/variables.ts";
+import { publicNetwork } from "../../worker/protocol/network-rules.ts";
 
 /** What has to be set. */
 const required = { SAM_NAMESPACE: "ed_test/", DEV_BROKER_HOST: "broker" };
@@ -58,6 +59,8 @@ describe("a configuration of nothing but what is required", () => {
         workDir: "/sandbox/work",
         defaultProfile: "standard",
         profilesFile: undefined,
+        defaultNetwork: publicNetwork,
+        hostNetwork: "host",
         allowedMounts: [],
         allowedDevices: [],
         allowUnsafe: false,
@@ -371,6 +374,8 @@ describe("every variable", () => {
       SANDBOX_WORK_DIR: "/var/work",
       SANDBOX_DEFAULT_PROFILE: "my-own",
       SANDBOX_PROFILES_FILE: "/etc/profiles.yaml",
+      SANDBOX_DEFAULT_NETWORK: "host",
+      SANDBOX_HOST_NETWORK: "public",
       SANDBOX_ALLOWED_MOUNTS: "/srv/data:/srv/models/",
       SANDBOX_ALLOWED_DEVICES: "/dev/nvidia0",
       SANDBOX_MINIMUM: "seccomp,cgroups",
@@ -447,6 +452,8 @@ describe("every variable", () => {
         workDir: "/var/work",
         defaultProfile: "my-own",
         profilesFile: "/etc/profiles.yaml",
+        defaultNetwork: "host",
+        hostNetwork: publicNetwork,
         allowedMounts: ["/srv/data", "/srv/models/"],
         allowedDevices: ["/dev/nvidia0"],
         allowUnsafe: false,
@@ -576,6 +583,8 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_DEFAULT_PROFILE", "lax", profile],
     ["SANDBOX_DEFAULT_PROFILE", "no name", profile],
     ["SANDBOX_PROFILES_FILE", "profiles.yaml", path],
+    ["SANDBOX_DEFAULT_NETWORK", "none", "one of public, host"],
+    ["SANDBOX_HOST_NETWORK", "none", "one of public, host"],
     ["SANDBOX_ALLOWED_MOUNTS", "/a:b", paths],
     ["SANDBOX_ALLOWED_MOUNTS", "/a:", paths],
     ["SANDBOX_ALLOWED_DEVICES", "nvidia0", paths],

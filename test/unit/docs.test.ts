@@ -278,6 +278,7 @@ describe("a command that a page gives exists:", () => {
     "tool describe",
     "tool new",
     "tool test",
+    "network explain",
     "artifact put",
     "artifact get",
     "artifact list",
@@ -324,7 +325,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const command = "((?:tool |artifact )?[a-z][a-z\\d-]*)(.*)";
+    const command = "((?:tool |artifact |network )?[a-z][a-z\\d-]*)(.*)";
     const calls = [...typed.matchAll(new RegExp(`bin/harness\\.mjs ${command}`, "g"))];
     expect(new Set(calls.map(([, name]) => name))).toEqual(new Set(commands));
     // Where the package is installed. A sentence may begin like a command.

@@ -12,6 +12,7 @@ import type { BrokerConfig } from "../broker/open.ts";
 import type { ToolLogs } from "../invocation/steps/output-log.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
+import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
@@ -78,6 +79,10 @@ export interface SandboxConfig {
   /** Whether there is such a profile is known when the profiles file is read. */
   readonly defaultProfile: string;
   readonly profilesFile: string | undefined;
+  /** Of `standard`. */
+  readonly defaultNetwork: Network;
+  /** What the network `host` stands for. */
+  readonly hostNetwork: Network;
   readonly allowedMounts: readonly string[];
   readonly allowedDevices: readonly string[];
   /** Whether profiles may ask for a backend that isolates nothing. */
@@ -235,6 +240,8 @@ function toConfig(values: z.infer<typeof variables>): Config {
       workDir: values.SANDBOX_WORK_DIR,
       defaultProfile: values.SANDBOX_DEFAULT_PROFILE,
       profilesFile: values.SANDBOX_PROFILES_FILE,
+      defaultNetwork: toNetwork(values.SANDBOX_DEFAULT_NETWORK),
+      hostNetwork: toNetwork(values.SANDBOX_HOST_NETWORK),
       allowedMounts: values.SANDBOX_ALLOWED_MOUNTS ?? [],
       allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
       allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",

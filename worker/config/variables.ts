@@ -33,6 +33,9 @@ import {
 /** What describes tools. */
 export const describedBy = ["code", "manifest"] as const;
 
+/** Networks that tools have where nothing says which. */
+const wideNetworks = ["public", "host"] as const;
+
 /** What a sandbox keeps of a stream (`maxOutputBytes`). */
 const maxToolLogKilobytes = 64;
 /** Calls of one queue that run at once, at most. */
@@ -172,6 +175,18 @@ export const variables = z.object({
     absolutePath,
     "an absolute path",
     "File with profiles of your own. Unset: the built-in ones only.",
+  ),
+  SANDBOX_DEFAULT_NETWORK: withDefault(
+    z.enum(wideNetworks),
+    `one of ${wideNetworks.join(", ")}`,
+    "public",
+    "What `standard` and your profiles that extend it reach where no [network](network.md) is named. `public`: every public address, on ports 80 and 443. `host`: all that the host reaches, its loopback services and the broker included.",
+  ),
+  SANDBOX_HOST_NETWORK: withDefault(
+    z.enum(wideNetworks),
+    `one of ${wideNetworks.join(", ")}`,
+    "host",
+    "What the network `host` of a profile or tool is on this worker. With `public`, no tool has the host's network.",
   ),
   SANDBOX_ALLOWED_MOUNTS: optional(
     absolutePaths,

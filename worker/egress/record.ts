@@ -1,25 +1,123 @@
 /**
- * What a sandbox did with its network, for its answer.
+ * What a sandbox did with its network, for its answer and for the audit log.
  */
-import type { NetworkRefusal, NetworkUsage } from "../protocol/execution.ts";
+import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
+import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Destination } from "./policy.ts";
 
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
 
-/** Counts of one sandbox. */
-export class NetworkRecord implements NetworkUsage {
+/** Refusals of one sandbox that its connection log has; further ones are counted. */
+export const maxLoggedRefusals = 200;
+
+type Time = Pick<Clock, "monotonicMs">;
+
+/** Counts of one sandbox, and its connections, which wait for the call that follows them. */
+export class NetworkRecord implements NetworkUsage, ConnectionLog {
   connections = 0;
   sentBytes = 0;
   receivedBytes = 0;
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
   readonly #known = new Set<string>();
+  readonly #clock: Time;
+  /** At most those that a sandbox may make, and {@link maxLoggedRefusals}. */
+  readonly #waiting: EndedConnection[] = [];
+  #onEnded = (connection: EndedConnection): void => void this.#waiting.push(connection);
 
-  refuse(refusal: NetworkRefusal): void {
-    this.refused++;
-    if (this.refusals.length >= maxRefusals) return;
-    const key = `${refusal.reason} ${refusal.port} ${refusal.host}`;
-    if (!this.#known.has(key)) this.refusals.push(refusal);
+  constructor(clock: Time) {
+    this.#clock = clock;
+  }
+
+  follow(onEnded: (connection: EndedConnection) => void): void {
+    this.#onEnded = onEnded;
+    for (const connection of this.#waiting.splice(0)) onEnded(connection);
+  }
+
+  /** A connection that begins; the caller ends it. */
+  begin(destination: Destination): OpenConnection {
+    return new OpenConnection(destination, this, this.#clock);
+  }
+
+  /** A question for a name that no rule allows. */
+  refuseName(name: string): void {
+    const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
+    this.ended({ name, refusal: "name-not-allowed", ...nothing });
+  }
+
+  /** Called once for each connection, each refused name, and each refused request. */
+  ended(connection: EndedConnection): void {
+    const { name, address = "", port, refusal: reason } = connection;
+    const isLogged = reason === undefined || ++this.refused <= maxLoggedRefusals;
+    if (isLogged) this.#onEnded(connection);
+    if (reason === undefined || this.refusals.length >= maxRefusals) return;
+    const host = name ?? address;
+    const key = `${reason} ${port} ${host}`;
+    if (!this.#known.has(key))
+      this.refusals.push({ host, ...(port !== undefined && { port }), reason });
     this.#known.add(key);
+  }
+}
+
+/** A connection from its begin to its end. */
+export class OpenConnection {
+  /** That the worker connects to, or refuses. */
+  address: string | undefined;
+  /** The rules that allow it, as their files have them. */
+  rules: readonly string[] = [];
+  readonly #destination: Destination;
+  readonly #record: NetworkRecord;
+  readonly #clock: Time;
+  readonly #startMs: number;
+  #sentBytes = 0;
+  #receivedBytes = 0;
+  #hasEnded = false;
+
+  constructor(destination: Destination, record: NetworkRecord, clock: Time) {
+    this.#destination = destination;
+    this.#record = record;
+    this.#clock = clock;
+    this.#startMs = clock.monotonicMs();
+    if (destination.kind === "address") this.address = destination.address;
+  }
+
+  sent(bytes: number): void {
+    this.#sentBytes += bytes;
+    this.#record.sentBytes += bytes;
+  }
+
+  received(bytes: number): void {
+    this.#receivedBytes += bytes;
+    this.#record.receivedBytes += bytes;
+  }
+
+  /** A request on it that is refused, while the connection goes on. */
+  refuseRequest(refusal: RefusalReason): void {
+    this.#report({ refusal, sentBytes: 0, receivedBytes: 0, durationMs: 0 });
+  }
+
+  /** Ends it, refused or not. The first call counts. */
+  end(refusal?: RefusalReason): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#report({
+      ...(refusal !== undefined && { refusal }),
+      sentBytes: this.#sentBytes,
+      receivedBytes: this.#receivedBytes,
+      durationMs: Math.round(this.#clock.monotonicMs() - this.#startMs),
+    });
+  }
+
+  #report(end: Omit<EndedConnection, "name" | "address" | "port" | "rules">): void {
+    const { kind, port } = this.#destination;
+    this.#record.ended({
+      ...(kind === "name" && { name: this.#destination.name }),
+      ...(this.address !== undefined && { address: this.address }),
+      port,
+      rules: this.rules,
+      ...end,
+    });
   }
 }

@@ -1,14 +1,15 @@
 /**
  * Connections of a sandbox to hosts, each checked and spliced.
  */
-import type { Socket } from "node:net";
+import { type Socket, isIPv4 } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
+import type { Edge } from "./edge/edge.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
-import type { NetworkRecord } from "./record.ts";
+import type { NetworkRecord, OpenConnection } from "./record.ts";
 
 /** Connections that one sandbox may make in all. */
 export const maxConnectionsInAll = 1_000;
@@ -22,6 +23,8 @@ const helloMs = 10_000;
 /** The port on which nothing but TLS passes. */
 const tlsPort = 443;
 
+const unreachable = new RefusedError("unreachable");
+
 /** First byte of a TLS handshake: RFC 8446, section 5.1. */
 const handshakeRecord = 0x16;
 
@@ -31,55 +34,91 @@ export interface ConnectionParts {
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
   readonly host: UpstreamParts;
+  /** Serves what rules look into; undefined where none does. */
+  readonly edge: Pick<Edge, "take"> | undefined;
   /** Called when no further connection may be made. */
   readonly onLast: () => void;
   /** Aborts with the sandbox. */
   readonly signal: AbortSignal;
 }
 
+/** What the end inside learns of its connection. */
+export interface Outcome {
+  /** Called before anything is read or written, once there is no refusal but by first bytes. */
+  readonly onOpen?: () => void;
+  /** Called at most once; it ends the connection. */
+  readonly onRefused: (reason: RefusalReason) => void;
+}
+
 /** Splices connections until its signal aborts. */
 export class Connections {
   readonly #parts: ConnectionParts;
-  readonly #open = new Set<Socket>();
+  readonly #open = new Map<Socket, OpenConnection>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     parts.signal.addEventListener("abort", () => {
-      for (const socket of this.#open) socket.destroy();
+      for (const [socket, connection] of this.#open) {
+        connection.end();
+        socket.destroy();
+      }
     });
   }
 
   /** Takes over a paused connection from inside. Never throws. */
   take(client: Socket): void {
+    const { localAddress: address, localPort: port } = client;
+    client.on("error", () => undefined);
+    // A connection that is gone already has none.
+    if (address === undefined || port === undefined) return refuse(client);
+    this.serve(client, this.destinationAt(address, port), { onRefused: () => refuse(client) });
+  }
+
+  /** Connects a client to its destination. Takes over the client; never throws. */
+  serve(client: Socket, destination: Destination, outcome: Outcome): void {
     const { record, policy } = this.#parts;
     client.on("error", () => undefined);
-    const destination = this.#destinationOf(client);
+    const connection = record.begin(destination);
+    const onRefused = (reason: RefusalReason): void => {
+      connection.end(reason);
+      outcome.onRefused(reason);
+    };
     const isOneTooMany =
       this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
-    if (destination === undefined) return refuse(client);
-    if (isOneTooMany) return this.#refuse(client, destination, "too-many-connections");
+    if (isOneTooMany) return onRefused("too-many-connections");
     if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();
     record.connections++;
-    this.#open.add(client);
+    this.#open.set(client, connection);
     client.once("close", () => this.#open.delete(client));
-    this.#serve(client, destination).catch((error: unknown) => {
-      const reason = error instanceof RefusedError ? error.reason : "unreachable";
-      this.#refuse(client, destination, reason);
+    this.#serve(client, destination, connection, outcome).catch((error: unknown) => {
+      const { reason, address } = error instanceof RefusedError ? error : unreachable;
+      connection.address ??= address;
+      onRefused(reason);
     });
   }
 
-  #destinationOf(client: Socket): Destination | undefined {
-    const { localAddress: address, localPort: port } = client;
-    // A connection that is gone already has none.
-    if (address === undefined || port === undefined) return undefined;
-    const name = this.#parts.names.nameOf(address);
-    return name === undefined ? { kind: "address", address, port } : { kind: "name", name, port };
+  /** Where a host inside leads: a name, or an address of IPv4, which may be that of a name. */
+  destinationAt(host: string, port: number): Destination {
+    const name = isIPv4(host) ? this.#parts.names.nameOf(host) : host;
+    return name === undefined
+      ? { kind: "address", address: host, port }
+      : { kind: "name", name, port };
   }
 
-  async #serve(client: Socket, destination: Destination): Promise<void> {
+  async #serve(
+    client: Socket,
+    destination: Destination,
+    connection: OpenConnection,
+    { onOpen }: Outcome,
+  ): Promise<void> {
     const { policy, host, signal } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
+    connection.rules = grant.rules;
+    if (grant.requests !== undefined) {
+      onOpen?.();
+      return this.#openFor(client, destination, grant, connection);
+    }
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -90,22 +129,48 @@ export class Connections {
       AbortSignal.any([signal, gone.signal]),
     );
     client.off("close", onClose);
-    if (client.destroyed) return void upstream.destroy();
+    connection.address = upstream.remoteAddress;
+    if (client.destroyed) {
+      connection.end();
+      return void upstream.destroy();
+    }
+    client.once("close", () => connection.end());
+    onOpen?.();
     bind(client, upstream);
-    const { record } = this.#parts;
-    upstream.on("data", (chunk: Buffer) => (record.receivedBytes += chunk.byteLength));
+    upstream.on("data", (chunk: Buffer) => connection.received(chunk.byteLength));
     // Servers that speak first are not held up.
     upstream.pipe(client);
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => (record.sentBytes += chunk.byteLength));
+    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
     client.pipe(upstream);
   }
 
-  #refuse(client: Socket, destination: Destination, reason: RefusalReason): void {
-    const host = destination.kind === "name" ? destination.name : destination.address;
-    this.#parts.record.refuse({ host, port: destination.port, reason });
-    refuse(client);
+  /** Gives it to the edge, once its first bytes are what they have to be. */
+  async #openFor(
+    client: Socket,
+    destination: Destination,
+    grant: Grant,
+    connection: OpenConnection,
+  ): Promise<void> {
+    const { edge } = this.#parts;
+    const { requests } = grant;
+    // Only rules for names look into requests.
+    if (requests === undefined || edge === undefined || destination.kind !== "name")
+      throw new RefusedError("no-rule");
+    client.setTimeout(idleMs, () => client.destroy());
+    const reason = await refusalOfFirstBytes(client, destination, grant);
+    const first = await firstByte(client);
+    if (first === undefined) {
+      connection.end();
+      return void client.destroy();
+    }
+    const isSecure = first === handshakeRecord;
+    const mayBeClear = requests.every((rules) => rules.some(({ credential }) => !credential));
+    if (reason !== undefined) throw new RefusedError(reason);
+    if (!isSecure && !mayBeClear) throw new RefusedError("not-tls");
+    client.setTimeout(0);
+    await edge.take(client, { destination, grant, requests, connection }, isSecure);
   }
 }
 
@@ -114,7 +179,7 @@ function bind(client: Socket, upstream: Socket): void {
   upstream.on("error", () => client.resetAndDestroy());
   client.once("close", () => upstream.destroy());
   upstream.once("close", () => client.destroySoon());
-  client.setTimeout(idleMs, () => client.destroy());
+  upstream.setTimeout(idleMs, () => client.destroy());
 }
 
 function refuse(client: Socket): void {

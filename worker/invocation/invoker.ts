@@ -160,6 +160,7 @@ async function run(
   if (limitMs <= 0) throw new TimeLimitReached();
   record.begin();
   const execution = await acquired.start();
+  context.audit?.follow(sandbox.connections);
   const { statusBytes } = profile.limits;
   status.bound(statusBytes, (peak) =>
     execution.end({ limit: "statusBytes", bound: statusBytes, peak }),

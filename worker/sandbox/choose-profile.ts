@@ -2,7 +2,8 @@
  * The profile of a call: which settings a manifest and a request may combine.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Network, meet } from "../protocol/network-rules.ts";
+import { isPublicOnly, meet } from "../protocol/network-meet.ts";
+import type { Network } from "../protocol/network-rules.ts";
 import { type Limits, limitNames } from "../protocol/resource-limits.ts";
 import { type Profile, idleStartModes, tightestProfile } from "./profile.ts";
 import { backendNames } from "./registry.ts";
@@ -50,10 +51,10 @@ function overridden(profile: Profile, { limits, network }: ProfileOverrides): Pr
   };
 }
 
-/** A word is replaced; two lists must both consent. */
+/** A word is replaced, as is a profile's `public`; a profile's list of hosts must consent. */
 function overriddenNetwork(profile: Network, override: Network | undefined): Network {
   if (override === undefined) return profile;
-  return typeof profile === "string" || typeof override === "string"
+  return typeof profile === "string" || typeof override === "string" || isPublicOnly(profile)
     ? override
     : meet(profile, override);
 }

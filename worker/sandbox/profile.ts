@@ -2,7 +2,7 @@
  * Sandbox profiles: what a tool may use and see, as one table of data (design document, section
  * 9.1).
  */
-import type { Network } from "../protocol/network-rules.ts";
+import { type Network, publicNetwork } from "../protocol/network-rules.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 
 const MiB = 1024 * 1024;
@@ -63,15 +63,19 @@ export const restrictiveProfile: Profile = {
   autoStart: "pool",
 };
 
+/** The profile whose network `SANDBOX_DEFAULT_NETWORK` decides. */
+const standardProfile = "standard";
+
 /**
  * The three profiles of the design document, with the number of processes from its successors.
- * Disk, number of files and status volume are ours: the document bounds none of them.
+ * Disk, number of files and status volume are ours: the document bounds none of them. So is the
+ * network of `standard`, which is the host's there.
  */
 export const builtInProfiles: Profiles = new Map<string, Profile>(
   [
     restrictiveProfile,
     {
-      name: "standard",
+      name: standardProfile,
       backend: "bubblewrap",
       limits: {
         memoryBytes: 1024 * MiB,
@@ -85,7 +89,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
         files: 50_000,
         statusBytes: 4 * MiB,
       },
-      network: "host" as const,
+      network: publicNetwork,
       readsEtc: false,
       hasVar: false,
       terminals: false,
@@ -114,3 +118,16 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
     },
   ].map((profile) => [profile.name, profile]),
 );
+
+/** The built-in profiles where `standard` has another network than public addresses. */
+export function builtInProfilesWith(network: Network): Profiles {
+  const all = [...builtInProfiles.values()].map((profile) =>
+    profile.name === standardProfile ? { ...profile, network } : profile,
+  );
+  return new Map(all.map((profile) => [profile.name, profile]));
+}
+
+/** The profile where `host` stands for another network. */
+export function withHostNetwork(profile: Profile, network: Network): Profile {
+  return profile.network === "host" ? { ...profile, network } : profile;
+}

@@ -5,6 +5,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import { networkField, toNetwork } from "../protocol/network-rules.ts";
+import { credentialProblems } from "../protocol/request-rules.ts";
 import { entryNameSchema, limitsField, toLimits } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
 import {
@@ -85,9 +86,14 @@ const versionSchema = z.literal(1, accepts("1, the version of the format that th
 /**
  * The built-in profiles, and those of the file when there is one. Read once: a change of the file
  * takes effect at the next start. Throws ProfilesError with every problem at once.
+ *
+ * @param builtIn as the worker is configured
  */
-export async function loadProfiles(path: string | undefined): Promise<Profiles> {
-  if (path === undefined) return builtInProfiles;
+export async function loadProfiles(
+  path: string | undefined,
+  builtIn: Profiles = builtInProfiles,
+): Promise<Profiles> {
+  if (path === undefined) return builtIn;
   const bytes = await readBounded(path).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     throw new ProfilesError(path, [problemOfFile(`cannot be read: ${code ?? String(error)}`)]);
@@ -96,7 +102,7 @@ export async function loadProfiles(path: string | undefined): Promise<Profiles> 
     const message = `expected a regular file of at most ${maxProfilesBytes} bytes`;
     throw new ProfilesError(path, [problemOfFile(message)]);
   }
-  return parseProfiles(bytes, path);
+  return parseProfiles(bytes, path, builtIn);
 }
 
 /** Undefined for what is no regular file, or too large. */
@@ -112,18 +118,26 @@ async function readBounded(path: string): Promise<Uint8Array | undefined> {
  * @param path of the file; for messages
  * Throws ProfilesError.
  */
-export function parseProfiles(bytes: Uint8Array, path: string): Profiles {
+export function parseProfiles(
+  bytes: Uint8Array,
+  path: string,
+  builtIn: Profiles = builtInProfiles,
+): Profiles {
   const reading = readDocument(bytes);
   if (!reading.ok) throw new ProfilesError(path, boundedProblems(problemsAt(reading.findings)));
   const { document } = reading;
   const found = new DocumentProblems(document, "profiles", "profile");
-  const own = readFileOf(document, found);
+  const own = readFileOf(document, found, builtIn);
   const problems = [...problemsAt(document.warnings), ...found.problems];
   if (problems.length > 0) throw new ProfilesError(path, boundedProblems(problems));
-  return new Map([...builtInProfiles, ...own.map((profile) => [profile.name, profile] as const)]);
+  return new Map([...builtIn, ...own.map((profile) => [profile.name, profile] as const)]);
 }
 
-function readFileOf({ value: file }: SourceDocument, found: DocumentProblems): readonly Profile[] {
+function readFileOf(
+  { value: file }: SourceDocument,
+  found: DocumentProblems,
+  builtIn: Profiles,
+): readonly Profile[] {
   if (!isRecord(file)) {
     found.add([], expectation('a map with "version" and "profiles"', file));
     return [];
@@ -144,33 +158,47 @@ function readFileOf({ value: file }: SourceDocument, found: DocumentProblems): r
     found.add(["profiles"], message);
     return [];
   }
-  return entries.flatMap(([name, fields]) => readProfile(name, fields, found) ?? []);
+  return entries.flatMap(([name, fields]) => {
+    const checked = checkProfile(name, fields, found);
+    return (checked && toProfile(name, checked, builtIn)) ?? [];
+  });
 }
 
-function readProfile(name: string, fields: unknown, found: DocumentProblems): Profile | undefined {
+type ProfileFields = z.output<typeof profileSchema>;
+
+function checkProfile(
+  name: string,
+  fields: unknown,
+  found: DocumentProblems,
+): ProfileFields | undefined {
   const path = ["profiles", name];
   found.addIssues(path, entryNameSchema.safeParse(name).error);
   if (builtInProfiles.has(name))
     found.add(path, "is built in and cannot be defined anew; choose another name", "key");
   const checked = profileSchema.safeParse(fields);
   found.addIssues(path, checked.error);
-  return checked.success ? toProfile(name, checked.data) : undefined;
+  // Credentials are the manifest's.
+  for (const problem of credentialProblems(checked.data?.network ?? "none", new Map()))
+    found.add([...path, "network", ...problem.path], problem.message);
+  return checked.data;
 }
 
-function toProfile(name: string, fields: z.output<typeof profileSchema>): Profile | undefined {
-  const base = builtInProfiles.get(fields.extends);
-  return (
-    base && {
-      name,
-      backend: fields.backend ?? base.backend,
-      limits: { ...base.limits, ...toLimits(fields.limits) },
-      network: fields.network ? toNetwork(fields.network) : base.network,
-      readsEtc: fields.reads_etc ?? base.readsEtc,
-      hasVar: fields.has_var ?? base.hasVar,
-      terminals: fields.terminals ?? base.terminals,
-      autoStart: fields.auto_start ?? base.autoStart,
-    }
-  );
+function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Profile | undefined {
+  const base = builtIn.get(fields.extends);
+  if (base === undefined) return undefined;
+  const backend = fields.backend ?? base.backend;
+  // What isolates nothing has the host's network, whatever the base has.
+  const network = isolates({ backend }) ? base.network : "host";
+  return {
+    name,
+    backend,
+    limits: { ...base.limits, ...toLimits(fields.limits) },
+    network: fields.network ? toNetwork(fields.network) : network,
+    readsEtc: fields.reads_etc ?? base.readsEtc,
+    hasVar: fields.has_var ?? base.hasVar,
+    terminals: fields.terminals ?? base.terminals,
+    autoStart: fields.auto_start ?? base.autoStart,
+  };
 }
 
 /** JSON Schema (draft 2020-12) of the whole file, for editors. */

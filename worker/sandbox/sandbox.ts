@@ -8,7 +8,7 @@ import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/res
 import type { Clock } from "../support/clock.ts";
 import type { NewId } from "../support/ids.ts";
 import type { HostCheck } from "./host-check.ts";
-import type { SandboxNetwork } from "./network/sockets.ts";
+import type { ConnectionLog, SandboxNetwork } from "./network/sockets.ts";
 import type { Profile } from "./profile.ts";
 import type { WorkDir } from "./work/work-dir.ts";
 
@@ -178,6 +178,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly unenforced: readonly Unenforced[];
   /** Of a sandbox that was made with a network, once its command is let go. */
   readonly networkUsage?: NetworkUsage | undefined;
+  /** Likewise. */
+  readonly connections?: ConnectionLog | undefined;
   /**
    * What the command has to call {@link workDirInside}, the target of a mount, or a path below one.
    * It is the path itself wherever there are mounts. Command line and environment need not be put

@@ -61,6 +61,7 @@ export function wireInvoker(
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,
     defaultProfile: config.sandbox.defaultProfile,
+    hostNetwork: config.sandbox.hostNetwork,
   };
   const starts = openStarts({
     runners,

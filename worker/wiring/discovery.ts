@@ -31,6 +31,7 @@ export function wireDescriptions(
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,
     defaultProfile: sandbox.defaultProfile,
+    hostNetwork: sandbox.hostNetwork,
   };
   return new Descriptions({
     starts,

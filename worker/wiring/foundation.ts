@@ -45,7 +45,7 @@ export interface Foundation extends AsyncDisposable {
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
-  readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
+  readonly networkOf: (profile: Profile) => Promise<SandboxNetwork | undefined>;
   /** Makes the check `egress`. Rejects with the signal's reason. */
   readonly checkEgress: (signal: AbortSignal) => Promise<HostCheck>;
 }
@@ -103,6 +103,7 @@ export async function openFoundation(
   const networks = new NetworkAdmission({
     ...{ egress, backend, profiles },
     defaultProfile: config.sandbox.defaultProfile,
+    hostNetwork: config.sandbox.hostNetwork,
     log: host.log.child({ part: "sandbox" }),
   });
   const hostAccess = createHostAccess(config);

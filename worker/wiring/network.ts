@@ -3,6 +3,8 @@
  */
 import type { Config } from "../config/config.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import { isPublicOnly } from "../protocol/network-meet.ts";
+import type { Network } from "../protocol/network-rules.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
 import {
   type CheckName,
@@ -46,12 +48,17 @@ const trialMs = 30_000;
 const remedy =
   "a kernel and a container that let the user of sandboxes use setns(2), as deploy/seccomp.json does, and SANDBOX_PYTHON_BIN 3.9 or later";
 
+/** What a tool without a network of its own does where nothing makes it hold. */
+const waysOut = "network: none in its manifest entry, or SANDBOX_DEFAULT_NETWORK=host";
+
 /** What tools whose network has lists need of this host. */
 export interface NetworkParts {
   readonly egress: Egress;
   readonly backend: Pick<SandboxBackend, "acquire">;
   readonly profiles: Profiles;
   readonly defaultProfile: string;
+  /** What the network `host` stands for. */
+  readonly hostNetwork: Network;
   readonly log: EventLog<"warn">;
 }
 
@@ -67,11 +74,10 @@ export class NetworkAdmission {
 
   /** Undefined for a tool that can be served. Rejects with the signal's reason. */
   async refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
-    const { profiles, defaultProfile, log } = this.#parts;
-    const profile = profiles.get(tool.profile ?? defaultProfile);
-    // The manifest names profiles that exist only.
-    if (profile === undefined || typeof (tool.network ?? profile.network) === "string")
-      return undefined;
+    const { log } = this.#parts;
+    const profile = profileOf(tool, this.#parts);
+    const network = networkOf(tool, this.#parts);
+    if (profile === undefined || typeof network === "string") return undefined;
     if (!isolates(profile))
       return publicRefusal(`the backend ${profile.backend} cannot keep a tool to some hosts`);
     try {
@@ -82,7 +88,10 @@ export class NetworkAdmission {
       signal.throwIfAborted();
       this.#trial = undefined;
       logEvent(log, "sandbox.network_missing", { err: error, remedy });
-      return publicRefusal("this host cannot keep a tool to some hosts");
+      const publicReason = "this host cannot keep a tool to some hosts";
+      const isDefault = tool.network === undefined && isPublicOnly(profile.network);
+      const or = isDefault ? `, or ${waysOut}` : "";
+      return { reason: `${publicReason}; it takes ${remedy}${or}`, publicReason };
     }
   }
 }
@@ -142,12 +151,29 @@ async function tryNetwork(
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(trialMs)]);
   const profile: Profile = { ...restrictiveProfile, network: { lists: [[]], maxConnections: 1 } };
   const nothing = { mounts: [], devices: [], environment: new Map<string, string>() };
-  const network = egress.networkOf(profile);
+  const network = await egress.networkOf(profile);
   const request = { profile, memoryBound: "address-space", network, ...nothing } as const;
   await using sandbox = await backend.acquire(request, bounded);
   const execution = await abortable(sandbox.start({ argv: ["/usr/bin/true"] }), bounded);
   const { started, stderr } = await abortable(execution.exited, bounded);
   if (!started) throw new SandboxError(stderr.text.trim());
+}
+
+/** What decides the network of a tool. */
+type NetworkChoice = Pick<NetworkParts, "profiles" | "defaultProfile" | "hostNetwork">;
+
+/** The manifest names profiles that exist only. */
+function profileOf(
+  tool: ToolEntry,
+  { profiles, defaultProfile }: NetworkChoice,
+): Profile | undefined {
+  return profiles.get(tool.profile ?? defaultProfile);
+}
+
+/** What the tool has, or a part of it: whether that is a list is the same. */
+function networkOf(tool: ToolEntry, choice: NetworkChoice): Network | undefined {
+  const network = tool.network ?? profileOf(tool, choice)?.network;
+  return network === "host" ? choice.hostNetwork : network;
 }
 
 /** Opens it; nothing has to be given back. */
@@ -159,7 +185,9 @@ export function openEgress(
 ): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
-  return Egress.open({ scratchDir, resolve, endpoints, clock });
+  const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
+  const credentials = { environment: host.environment, onFailed };
+  return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
 }
 
 /** The broker, the store and the worker's own listener. */

@@ -7,7 +7,7 @@ import { type BackendsOptions, openBackends, requireAllowed } from "../sandbox/b
 import { type FurtherCheck, examineHost } from "../sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "../sandbox/host-access.ts";
 import type { HostExamination } from "../sandbox/host-check.ts";
-import type { Profiles } from "../sandbox/profile.ts";
+import { type Profiles, builtInProfilesWith } from "../sandbox/profile.ts";
 import { loadProfiles } from "../sandbox/profiles-file.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import { newId } from "../support/ids.ts";
@@ -16,12 +16,12 @@ import { type Host, isRoot } from "./host.ts";
 import { checkEgress, openEgress } from "./network.ts";
 
 /**
- * Loads all profiles. Throws ProfilesError; ConfigError for an unknown default profile;
- * SandboxError for a profile without isolation where that is not allowed.
+ * Loads all profiles, as they are written. Throws ProfilesError; ConfigError for an unknown default
+ * profile; SandboxError for a profile without isolation where that is not allowed.
  */
 export async function readProfiles(config: Config): Promise<Profiles> {
-  const { profilesFile, allowUnsafe } = config.sandbox;
-  const profiles = await loadProfiles(profilesFile);
+  const { profilesFile, allowUnsafe, defaultNetwork } = config.sandbox;
+  const profiles = await loadProfiles(profilesFile, builtInProfilesWith(defaultNetwork));
   requireDefaultProfile(config, profiles);
   requireAllowed(profiles, allowUnsafe);
   return profiles;

@@ -13,6 +13,8 @@ import type {
   Unenforced,
 } from "../../../worker/sandbox/sandbox.ts";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import type { NetworkUsage } from "../../../worker/protocol/execution.ts";
+import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import type { StreamName } from "../../invoke/output-view.ts";
 
@@ -25,6 +27,8 @@ export interface SandboxObserver {
    * It must not throw.
    */
   readonly onEnd: (workDir: WorkDir) => Promise<void>;
+  /** Called with each connection that has ended or was refused. It must not throw. */
+  readonly onConnection?: (connection: EndedConnection) => void;
 }
 
 /** The backend with an observer in each of its sandboxes. The inner one stays its owner's. */
@@ -59,6 +63,10 @@ class ObservedSandbox implements Sandbox {
     this.#observer = observer;
   }
 
+  get networkUsage(): NetworkUsage | undefined {
+    return this.#inner.networkUsage;
+  }
+
   locate(insidePath: string): string {
     return this.#inner.locate(insidePath);
   }
@@ -69,6 +77,8 @@ class ObservedSandbox implements Sandbox {
     for (const name of ["stdout", "stderr"] as const)
       execution[name].on("data", (chunk: Buffer) => this.#observer.onOutput(name, chunk));
     this.#execution = execution;
+    const { onConnection } = this.#observer;
+    if (onConnection !== undefined) this.#inner.connections?.follow(onConnection);
     return execution;
   }
 

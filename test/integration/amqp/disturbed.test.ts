@@ -129,7 +129,7 @@ test("a worker whose broker takes no messages is not ready until it does, and an
   const toolsDir = join(dirname(MANIFEST_PATH), "tools");
   await mkdir(toolsDir);
   await writeFile(join(toolsDir, announcingTool.file), announcingTool.source);
-  const tool = { module: "announcing", function: "announces" };
+  const tool = { module: "announcing", function: "announces", network: "host" } as const;
   await writeFile(MANIFEST_PATH, manifestText({ tool }));
   const runs = await ToolRuns.listen();
   const environment = { ...around, MANIFEST_PATH, TOOLS_PYTHON_DIR: toolsDir };

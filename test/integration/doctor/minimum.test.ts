@@ -29,7 +29,7 @@ describe("a worker", () => {
 
   beforeEach(async () => {
     surroundings = await surroundWorker({
-      well: { function: "well", sandbox_profile: "standard" },
+      well: { function: "well", sandbox_profile: "standard", network: "host" },
     });
   });
 

@@ -11,6 +11,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import { Egress } from "../../../worker/egress/fabric.ts";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
+import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
@@ -61,7 +62,7 @@ async function sandboxWith(
     {
       ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
       environment: new Map([["PATH", "/usr/bin:/bin"]]),
-      network: egress.networkOf(profile),
+      network: await egress.networkOf(profile),
       ...(writable !== undefined && { writable }),
     },
     never,
@@ -99,6 +100,13 @@ async function runIn(sandbox: Sandbox, program: string): Promise<readonly string
   expect(stderr.text).toBe("");
   expect(exitCode).toBe(0);
   return stdout.text.trimEnd().split("\n");
+}
+
+/** The connections that have ended. */
+function endedIn({ connections }: Sandbox): readonly EndedConnection[] {
+  const ended: EndedConnection[] = [];
+  connections?.follow((connection) => ended.push(connection));
+  return ended;
 }
 
 /** A server that greets back, or speaks first; it ends with the test. */
@@ -186,6 +194,10 @@ greets("metadata.example.com", ${port})`,
       "not-public",
       "not-public",
     ]);
+    expect(endedIn(sandbox)).toMatchObject([
+      { name: "rebinds.example.com", port, address: "127.0.0.1", refusal: "not-public" },
+      { name: "metadata.example.com", port, address: "169.254.169.254", refusal: "not-public" },
+    ]);
   });
 
   test.each<[what: string, hosts: Hosts, reason: string]>([
@@ -257,6 +269,12 @@ tls("any.example.com", ${port}, "fronted.example.com")`,
     expect(sandbox.networkUsage?.refusals).toEqual([
       { host: "a.example.com", port, reason: "sni" },
     ]);
+    const [allowed, , fronted] = endedIn(sandbox);
+    const rules = [`{ host: a.example.com, ports: [${port}], private: true }`];
+    const connection = { name: "a.example.com", address: "127.0.0.1", port, rules };
+    expect(allowed).toMatchObject(connection);
+    expect(allowed).not.toHaveProperty("refusal");
+    expect(fronted).toMatchObject({ ...connection, refusal: "sni", sentBytes: 0 });
   });
 });
 

@@ -2,14 +2,18 @@
  * Tools whose manifest entry names the hosts that they may reach, on a whole worker.
  */
 import { once } from "node:events";
-import { type AddressInfo, type Server, createServer } from "node:net";
-import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
-import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
+import { patience } from "../../support/patience.ts";
+import { type AuditFacts, auditLinesOf } from "../../support/workers/audit-lines.ts";
+import { type Rig, nodeTool, reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 /** Connects to what it is told, and says what came of it. */
 const pythonTool = `
+import os
 import socket
 
 def greets(host, port):
@@ -19,6 +23,26 @@ def greets(host, port):
             return {"told": connection.recv(100).decode()}
     except OSError as error:
         return {"refused": type(error).__name__}
+
+names = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+
+def proxies():
+    return {name: os.environ.get(name) for given in names for name in (given, given.lower())}
+
+def trusted():
+    certificates = {
+        name: open(os.environ[name]).read().count("BEGIN CERTIFICATE")
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+    }
+    system = open("/etc/ssl/certs/ca-certificates.crt").read()
+    return {**certificates, "same": system == open(os.environ["SSL_CERT_FILE"]).read(), "token": os.environ["TOKEN"]}
+left_open = []
+
+def leaves_open(host, port):
+    connection = socket.create_connection((host, port), timeout=10)
+    left_open.append(connection)
+    connection.sendall(b"hi")
+    return {"told": connection.recv(100).decode()}
 `;
 
 const nodeModule = `
@@ -40,16 +64,26 @@ export async function greets({ host, port }) {
 }
 `;
 
+const sockets = new Set<Socket>();
+const elsewhere = "http://elsewhere.example.com:1";
+
 let server: Server;
 let other: Server;
 let rig: Rig;
 let port: number;
 let otherPort: number;
+let base: string;
+let auditPath: string;
 
 async function listen(): Promise<Server> {
-  const made = createServer((socket) => {
+  // Half open, it leaves the end to the other side.
+  const made = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
     socket.on("error", () => undefined);
-    socket.on("data", (chunk) => socket.end(`${chunk.toString()} yourself`));
+    socket.on("data", (chunk) => {
+      const isLast = chunk.toString() !== "hi";
+      socket[isLast ? "end" : "write"](`${chunk.toString()} yourself`);
+    });
   });
   made.listen(0, "0.0.0.0");
   await once(made, "listening");
@@ -62,7 +96,10 @@ beforeAll(async () => {
   [server, other] = [await listen(), await listen()];
   [port, otherPort] = [portOf(server), portOf(other)];
   const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
+  const opened = [...allow, { host: "api.example.com", credential: "other" }];
   const warm = { min: 1, max: 1 };
+  base = await reachableDirectory();
+  auditPath = join(base, "audit.log");
   const python = { module: "greeting", function: "greets", network: { allow } };
   rig = await startRig({
     tools: {
@@ -70,18 +107,60 @@ beforeAll(async () => {
       pool: { ...python, start: "pool", warm },
       template: { ...python, start: "template", warm },
       node: nodeTool("greeting.js", "greets", { network: { allow }, start: "cold" }),
-      public_only: { ...python, network: { allow: [{ host: "127.0.0.1", ports: [port] }] } },
+      ...Object.fromEntries(
+        (["cold", "pool", "template"] as const).map((start) => [
+          `trusting_${start}`,
+          { ...python, function: "trusted", network: { allow: opened }, start, warm },
+        ]),
+      ),
+      lasting: { ...python, function: "leaves_open", start: "pool", warm },
+      ...Object.fromEntries(
+        (["cold", "pool", "template"] as const).map((start) => [
+          `proxied_${start}`,
+          {
+            ...{ ...python, function: "proxies", start, warm },
+            env: ["HTTP_PROXY", "https_proxy", "ALL_PROXY"],
+          },
+        ]),
+      ),
+      unlisted: {
+        ...{ module: "greeting", function: "proxies", network: "none", start: "cold" },
+        env: ["HTTP_PROXY"],
+      },
+      public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
+    },
+    credentials: {
+      other: { placeholder: "TOKEN", value: "env:NO_SUCH_VARIABLE", hosts: ["api.example.com"] },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
     isWarm: true,
+    environment: {
+      ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
+      AUDIT_LOG: auditPath,
+    },
   });
 });
 afterAll(async () => {
   await rig[Symbol.asyncDispose]();
   server.close();
   other.close();
+  for (const socket of sockets) socket.destroy();
+  await rm(base, { recursive: true, force: true });
 });
+
+/** The lines of the last call of a tool, once it has ended. */
+async function linesOf(tool: string): Promise<readonly AuditFacts[]> {
+  return vi.waitFor(async () => {
+    const lines = auditLinesOf(await readFile(auditPath, "utf8"));
+    const call = lines.findLast((line) => line["tool"] === tool)?.["call"];
+    const own = lines.filter((line) => line["call"] === call);
+    expect(own.at(-1)).toMatchObject({ event: "call.end" });
+    return own;
+  }, patience);
+}
+
+const millis = expect.any(Number) as number;
 
 const networkOf = (answer: object): unknown =>
   (answer as { response: { result: { execution: { network: unknown } } } }).response.result
@@ -96,6 +175,16 @@ test.each(["cold", "pool", "template", "node"])(
     expect(networkOf(answer)).toMatchObject({ connections: 1, refused: 0, sent_bytes: 5 });
     const start = tool === "node" ? "cold" : tool;
     expect(answer).toHaveProperty("response.result.execution.start", start);
+    const rule = `{ host: 127.0.0.1, ports: [${port}], private: true }`;
+    const lines = await linesOf(tool);
+    expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
+    const { audit, time, worker, call, request, task, agent, ...own } = lines[1]!;
+    expect([audit, time, worker, call, request, task, agent]).not.toContain(undefined);
+    expect(own).toEqual({
+      ...{ event: "egress", tool, user: "user-42", session: "web-1" },
+      ...{ address: "127.0.0.1", port, verdict: "allowed", rule },
+      ...{ sentBytes: 5, receivedBytes: 14, durationMs: millis },
+    });
     // Both listen.
     for (const [host, other] of [
       ["127.0.0.1", otherPort],
@@ -107,12 +196,65 @@ test.each(["cold", "pool", "template", "node"])(
   },
 );
 
+test.each(["cold", "pool", "template"])(
+  "a tool with a credential trusts the worker and has a placeholder, from a start that is %s",
+  async (start) => {
+    const tool = `trusting_${start}`;
+    if (start !== "cold") await rig.untilWaiting(tool);
+    const answer = await rig.call(tool, {});
+    expect(answer).toHaveProperty("response.result.execution.start", start);
+    const { toolResult } = answer as { toolResult: Record<string, unknown> };
+    expect(toolResult).toMatchObject({ NODE_EXTRA_CA_CERTS: 1, same: true });
+    expect(toolResult["SSL_CERT_FILE"]).toBeGreaterThan(50);
+    expect(toolResult["token"]).toMatch(/^placeholder-[0-9a-f]{32}$/);
+  },
+);
+
+test(
+  "the audit log has a connection that the tool leaves open, before the end of the call",
+  { tags: "promise-R9" },
+  async () => {
+    await rig.untilWaiting("lasting");
+    await rig.call("lasting", { host: "127.0.0.1", port });
+    const lines = await linesOf("lasting");
+    expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
+    expect(lines[1]).toMatchObject({ verdict: "allowed", sentBytes: 2, receivedBytes: 11 });
+  },
+);
+
+test.each(["cold", "pool", "template"])(
+  "a tool with a list has the variables of its proxy, and others as they are, from a start that is %s",
+  async (start) => {
+    const tool = `proxied_${start}`;
+    if (start !== "cold") await rig.untilWaiting(tool);
+    const answer = await rig.call(tool, {});
+    expect(answer).toHaveProperty("response.result.execution.start", start);
+    const [proxy, without] = ["http://127.0.0.1:3128", "localhost,127.0.0.1,::1,127.0.0.0/8"];
+    expect(answer).toHaveProperty("toolResult", {
+      ...{ HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, https_proxy: proxy },
+      ...{ NO_PROXY: without, no_proxy: without, ALL_PROXY: elsewhere, all_proxy: null },
+    });
+  },
+);
+
+test("a tool without a list has the variables that its entry passes on", async () => {
+  const answer = await rig.call("unlisted", {});
+  expect(answer).toMatchObject({
+    toolResult: { HTTP_PROXY: elsewhere, http_proxy: null, HTTPS_PROXY: null, NO_PROXY: null },
+  });
+});
+
 test("an address that is not public is refused without private, and the answer says so", async () => {
   const answer = await rig.call("public_only", { host: "127.0.0.1", port });
   expect(answer).toMatchObject({ toolResult: { refused: "ConnectionResetError" } });
   expect(networkOf(answer)).toMatchObject({
     refused: 1,
     refusals: [{ host: "127.0.0.1", port, reason: "not-public" }],
+  });
+  const [, line] = await linesOf("public_only");
+  expect(line).toMatchObject({
+    ...{ address: "127.0.0.1", port, verdict: "refused", reason: "not-public" },
+    ...{ rule: `127.0.0.1:${port}`, sentBytes: 0, receivedBytes: 0 },
   });
 });
 

@@ -23,7 +23,11 @@ const standard = builtInProfiles.get("standard")!;
 
 /** A sandbox in the host's network, where abstract sockets of others can be reached. */
 async function acquire(backend: BubblewrapBackend, limits: Partial<Limits> = {}) {
-  const profile = { ...standard, limits: { ...standard.limits, ...limits } };
+  const profile = {
+    ...standard,
+    network: "host" as const,
+    limits: { ...standard.limits, ...limits },
+  };
   return await backend.acquire(request({ profile, memoryBound: "resident" }), never);
 }
 

@@ -50,6 +50,7 @@ beforeAll(async () => {
   rig = await startRig({
     tools: {
       plain: tool("limits"),
+      shared: tool("limits", { network: "host" }),
       bounded: tool("limits", { limits: { memory_mb: 2048, open_files: 77 }, network: "none" }),
       opened: tool("limits", { sandbox_profile: "restrictive", network: "host" }),
       heap: nodeTool("heap.js", "heap", { limits: { memory_mb: 400 } }),
@@ -93,13 +94,14 @@ describe("limits and network of a tool", () => {
     memory: standard.limits.memoryBytes,
     open_files: standard.limits.openFiles,
     processes: standard.limits.processes,
-    has_network: true,
+    has_network: false,
   };
 
   test("hold in place of its profile's, wider or tighter, and for it alone", async () => {
     expect(await rig.call("plain")).toMatchObject({ toolResult: plain });
+    expect(await rig.call("shared")).toMatchObject({ toolResult: { ...plain, has_network: true } });
     expect(await rig.call("bounded")).toMatchObject({
-      toolResult: { ...plain, memory: 2048 * MiB, open_files: 77, has_network: false },
+      toolResult: { ...plain, memory: 2048 * MiB, open_files: 77 },
     });
     expect(await rig.call("opened")).toMatchObject({
       toolResult: { memory: 512 * MiB, has_network: true },

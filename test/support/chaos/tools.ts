@@ -70,7 +70,12 @@ export function isRepeatable(tool: ChaosTool): boolean {
 /** The entries of a manifest, but for those that are left out. */
 export function chaosEntries(without: ReadonlySet<ChaosTool>): Readonly<Record<string, RigTool>> {
   const tools = chaosTools.filter((tool) => !without.has(tool));
-  const common = { module: "effect", function: "run", timeout_seconds: 60 };
+  const common = {
+    module: "effect",
+    function: "run",
+    network: "host",
+    timeout_seconds: 60,
+  } as const;
   return Object.fromEntries(
     tools.map((tool) => {
       const { idempotent, queue } = kinds[tool];

@@ -24,9 +24,9 @@ import { HeldSandboxes } from "../sandboxes/held-sandboxes.ts";
 import { manifestText, reachableDirectory } from "./rig.ts";
 
 const tools = {
-  repeatable: { module: "announcing", function: "announces" },
-  once_only: { module: "announcing", function: "announces", idempotent: false },
-};
+  repeatable: { module: "announcing", function: "announces", network: "host" },
+  once_only: { module: "announcing", function: "announces", network: "host", idempotent: false },
+} as const;
 /** Both announce their runs. */
 export type AnnouncingTool = keyof typeof tools;
 

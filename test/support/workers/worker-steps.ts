@@ -75,7 +75,7 @@ export class WorkerSteps {
     await mkdir(join(base, "tools"));
     await writeFile(join(base, "tools", announcingTool.file), announcingTool.source);
     const manifestPath = join(base, "manifest.yaml");
-    const announces = { module: "announcing", function: "announces" };
+    const announces = { module: "announcing", function: "announces", network: "host" } as const;
     await writeFile(manifestPath, manifestText({ announces }));
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());

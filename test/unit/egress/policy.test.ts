@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { knowsName, grantFor, portsOf } from "../../../worker/egress/policy.ts";
+import { isPublicOnly, meet } from "../../../worker/protocol/network-meet.ts";
 import {
   type Network,
   type NetworkPolicy,
-  meet,
   networkField,
+  publicNetwork,
   toNetwork,
 } from "../../../worker/protocol/network-rules.ts";
 
@@ -46,10 +47,12 @@ describe("a rule", () => {
   test("grants what it says, and nothing else does", () => {
     const rules = policy("a.example.com", { host: "b.example.com", private: true, sni: "any" });
     expect(grantFor(rules, name("a.example.com"))).toEqual({
+      rules: ["a.example.com"],
       allowsPrivate: false,
       allowsAnySni: false,
     });
     expect(grantFor(rules, name("b.example.com"))).toEqual({
+      rules: ["{ host: b.example.com, private: true, sni: any }"],
       allowsPrivate: true,
       allowsAnySni: true,
     });
@@ -83,6 +86,132 @@ describe("two lists that meet", () => {
   ] as const)("are %j and %j: %j", (a, b, expected) => {
     expect(meet(a, b)).toEqual(expected);
     expect(meet(b, a)).toEqual(expected);
+  });
+});
+
+/** Policies of public addresses. */
+function open(more: object): NetworkPolicy {
+  return network({ public: true, ...more }) as NetworkPolicy;
+}
+
+describe("public", () => {
+  test("is every name and every address on ports 80 and 443, and grants no more", () => {
+    expect(network("public")).toEqual(publicNetwork);
+    expect(network({ public: true })).toEqual(publicNetwork);
+    expect(portsOf(publicNetwork)).toEqual([80, 443]);
+    const granted = { rules: ["public"], allowsPrivate: false, allowsAnySni: false };
+    for (const port of [80, 443])
+      for (const destination of [name("a.example.com", port), address("93.184.215.14", port)])
+        expect(grantFor(publicNetwork, destination)).toEqual(granted);
+    expect(grantFor(publicNetwork, name("a.example.com", 22))).toBeUndefined();
+  });
+
+  test("has other ports where they are given, in place of these", () => {
+    expect(portsOf(open({ ports: [8443] }))).toEqual([8443]);
+    expect(grantFor(open({ ports: [8443] }), name("a.example.com"))).toBeUndefined();
+  });
+
+  test.each([
+    ["api.example.com", true],
+    ["xn--bcher-kva.example", true],
+    ["_dmarc.example.com", true],
+    ["localhost", true],
+    ["", false],
+    ["a..example.com", false],
+    [".example.com", false],
+    ["a b.example.com", false],
+    ["127.0.0.1", false],
+    ["127.1", false],
+    ["2130706433", false],
+    ["a.0x7f", false],
+    [`${"a".repeat(63)}.example`, true],
+    [`${"a".repeat(64)}.example`, false],
+    [`${"a.".repeat(126)}b`, true],
+    [`${"a.".repeat(127)}b`, false],
+  ])("knows the name %j: %s", (host, isKnown) => {
+    expect(knowsName(publicNetwork, host)).toBe(isKnown);
+  });
+
+  test("can have a list beside it, which says more of its hosts", () => {
+    const both = open({ allow: [{ host: "db.internal", ports: [5432], private: true }] });
+    expect(portsOf(both)).toEqual([80, 443, 5432]);
+    expect(grantFor(both, name("db.internal", 5432))?.allowsPrivate).toBe(true);
+    expect(grantFor(both, name("db.internal"))?.allowsPrivate).toBe(false);
+    expect(grantFor(both, name("a.example.com", 5432))).toBeUndefined();
+  });
+
+  const list = policy({ host: ".example.com", ports: [80, 443, 22], private: true, sni: "any" });
+
+  test("leaves a list that it meets its hosts, where they are public and on its ports", () => {
+    for (const met of [meet(publicNetwork, list), meet(list, publicNetwork)]) {
+      const rules = met as NetworkPolicy;
+      expect(portsOf(rules)).toEqual([80, 443]);
+      expect(grantFor(rules, name("a.example.com"))).toMatchObject({
+        allowsPrivate: false,
+        allowsAnySni: false,
+      });
+      expect(grantFor(rules, name("a.example.org"))).toBeUndefined();
+      expect(isPublicOnly(met)).toBe(false);
+    }
+  });
+
+  test.each([{ private: true }, { sni: "any" }])("takes %j from it", (more) => {
+    const met = meet(policy({ host: "a.example.com", ...more }), publicNetwork) as NetworkPolicy;
+    expect(grantFor(met, name("a.example.com"))).toMatchObject({
+      allowsPrivate: false,
+      allowsAnySni: false,
+    });
+  });
+
+  test("and public are what both have, as often as they meet", () => {
+    const narrow = open({ ports: [443, 8443], max_connections: 3 });
+    const met = meet(publicNetwork, narrow);
+    expect(portsOf(met as NetworkPolicy)).toEqual([443]);
+    expect(met).toMatchObject({ maxConnections: 3 });
+    expect(isPublicOnly(met)).toBe(true);
+    expect(meet(met, narrow)).toEqual(met);
+    expect(portsOf(meet(open({ ports: [80] }), open({ ports: [443] })) as NetworkPolicy)).toEqual(
+      [],
+    );
+  });
+
+  test.each(
+    (
+      [
+        ["none", list],
+        ["none", "host"],
+        [policy("a.example.com:80,443"), publicNetwork],
+        [policy("a.example.com:80"), policy("b.example.com", "a.example.com:80,443")],
+        [policy("A.example.com"), policy("a.example.com", "b.example.com")],
+        [policy("a.example.com"), policy("*.example.com")],
+        [policy("a.example.com"), policy({ host: "a.example.com", private: true, sni: "any" })],
+        [open({ ports: [443] }), publicNetwork],
+        [publicNetwork, "host"],
+        [list, "host"],
+        [list, list],
+        [publicNetwork, publicNetwork],
+      ] as const
+    ).map(([tight, wide]) => [tight, wide]),
+  )("orders networks: %j is within %j", (tight, wide) => {
+    expect(meet(tight, wide)).toEqual(tight);
+    expect(meet(wide, tight)).toEqual(tight);
+  });
+
+  test("is not within a list, nor a list with private hosts within it", () => {
+    expect(meet(publicNetwork, list)).not.toEqual(publicNetwork);
+    expect(meet(list, publicNetwork)).not.toEqual(list);
+  });
+
+  test.each([
+    [{ public: false }, /expected true/],
+    [{ public: true, ports: [53] }, /a list of ports/],
+    [{ public: true, ports: [] }, /a list of ports/],
+    [{ allow: ["a.example.com"], ports: [80] }, /belongs to/],
+    [{ max_connections: 3 }, /a map with \\"allow\\" or \\"public\\"/],
+    [{ public: true, ports: Array.from({ length: 65 }, (_, at) => 1000 + at) }, /64 different/],
+  ])("refuses %j", (field, message) => {
+    const { error } = networkField.safeParse(field);
+    expect(JSON.stringify(error?.issues)).toMatch(message);
   });
 });
 

@@ -53,6 +53,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     toolLogs: { to: "off", maxBytes: 1024 },
     transfers: new Transfers(),
     profiles: builtInProfiles,
+    hostNetwork: "host",
     defaultProfile: "standard",
     times: { defaultSeconds: 60, maxSeconds: Infinity },
     disk: new FreeDisk("/", systemClock),

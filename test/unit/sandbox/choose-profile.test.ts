@@ -14,6 +14,12 @@ import {
   chooseProfile,
   isWithin,
 } from "../../../worker/sandbox/choose-profile.ts";
+import {
+  type Network,
+  networkField,
+  publicNetwork,
+  toNetwork,
+} from "../../../worker/protocol/network-rules.ts";
 import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
 
 const MiB = 1024 * 1024;
@@ -31,7 +37,7 @@ describe("the built-in profiles", () => {
     ]);
     expect(table).toEqual([
       ["restrictive", 512, 60, 1, 64, 128, "none"],
-      ["standard", 1024, 300, 2, 256, 512, "host"],
+      ["standard", 1024, 300, 2, 256, 512, publicNetwork],
       ["permissive", 4096, 600, 4, 1024, 1024, "host"],
     ]);
   });
@@ -98,6 +104,9 @@ const choices = Object.entries(decisions).flatMap(([fallback, rows]) =>
   ),
 );
 
+/** Public addresses of some names. */
+const listed = toNetwork(networkField.parse({ allow: [".example.com"] }));
+
 const none: ProfileOverrides = { limits: {}, network: undefined };
 
 function named(name: string): Profile {
@@ -135,14 +144,17 @@ describe("the profile of a call", () => {
   );
 
   test("is that of a request that is tighter than the default in some members and wider in none", () => {
-    const tight = own({ network: "none" }, { memoryBytes: 128 * MiB });
-    expect(chosen({ requested: tight })).toEqual(tight);
+    for (const network of ["none", listed, publicNetwork] as const) {
+      const tight = own({ network }, { memoryBytes: 128 * MiB });
+      expect(chosen({ requested: tight })).toEqual(tight);
+    }
   });
 
   test.each<[string, Profile]>([
     ["memory", own({ network: "none" }, { memoryBytes: 1025 * MiB })],
     ["files", own({}, { memoryBytes: MiB, files: 50_001 })],
     ["the network", own({ network: "host" }, { memoryBytes: MiB })],
+    ["public addresses", own({ network: publicNetwork }, { memoryBytes: MiB })],
     ["/etc", own({ network: "none", readsEtc: true })],
     ["/var", own({ network: "none", hasVar: true })],
     ["terminals", own({ network: "none", terminals: true })],
@@ -210,6 +222,29 @@ describe("what the manifest says of one tool", () => {
     expect(chosen({ manifest, overrides: wide, requested: manifest })).toEqual(manifest);
   });
 
+  const database = toNetwork(
+    networkField.parse({ allow: [{ host: "db.internal", ports: [5432], private: true }] }),
+  );
+
+  test("is its list in place of a profile's public addresses", () => {
+    const overrides: ProfileOverrides = { limits: {}, network: database };
+    expect(chosen({ overrides }).network).toEqual(database);
+    expect(chosen({ manifest: named("permissive"), overrides }).network).toEqual(database);
+  });
+
+  test("opens nothing that a profile's list lacks by public addresses, but all by host", () => {
+    const manifest = own({ network: listed });
+    const narrow = { limits: {}, network: publicNetwork };
+    expect(chosen({ manifest, overrides: narrow }).network).toEqual(listed);
+    expect(chosen({ manifest, overrides: { limits: {}, network: "host" } }).network).toBe("host");
+  });
+
+  test("gives way to a request for public addresses where it has the host's network", () => {
+    const requested = own({ name: "restrictive", network: publicNetwork });
+    const overrides: ProfileOverrides = { limits: {}, network: "host" };
+    expect(chosen({ overrides, requested }).network).toEqual(publicNetwork);
+  });
+
   test("is never widened by a request, nor is what the request asks for by it", () => {
     const profile = named("restrictive");
     expect(chosen({ overrides, requested: profile })).toEqual({
@@ -225,6 +260,15 @@ describe("what the manifest says of one tool", () => {
   });
 });
 
+const networks: fc.Arbitrary<Network> = fc.oneof(
+  fc.constantFrom<Network>("none", "host", publicNetwork, listed),
+  fc
+    .subarray(["a.example.com", ".example.com:80,22", "192.0.2.0/24"], { minLength: 1 })
+    .map((allow) => toNetwork({ allow })),
+  fc
+    .subarray([80, 443, 22], { minLength: 1 })
+    .map((ports) => toNetwork({ public: true, ports, allow: ["a.example.com:22"] })),
+);
 const bounds = fc.record(
   Object.fromEntries(
     limitNames.map((name) => [name, fc.integer({ min: 1, max: 4 })]),
@@ -233,7 +277,7 @@ const bounds = fc.record(
 const profiles = fc.record<Profile>({
   name: fc.constantFrom("restrictive", "a", "b"),
   backend: fc.constantFrom("bubblewrap", "host"),
-  network: fc.constantFrom("none", "host"),
+  network: networks,
   limits: bounds,
   readsEtc: fc.boolean(),
   hasVar: fc.boolean(),
@@ -242,7 +286,7 @@ const profiles = fc.record<Profile>({
 });
 const anyOverrides = fc.record<ProfileOverrides>({
   limits: fc.oneof(fc.constant({}), bounds),
-  network: fc.constantFrom(undefined, "none", "host"),
+  network: fc.option(networks, { nil: undefined }),
 });
 
 describe("the profile of any call", { tags: "promise-S21" }, () => {

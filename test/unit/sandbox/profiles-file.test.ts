@@ -6,7 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { limitFacts, limitNames } from "../../../worker/protocol/resource-limits.ts";
-import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { publicNetwork } from "../../../worker/protocol/network-rules.ts";
+import {
+  type Profiles,
+  builtInProfiles,
+  builtInProfilesWith,
+} from "../../../worker/sandbox/profile.ts";
 import {
   ProfilesError,
   loadProfiles,
@@ -82,6 +87,21 @@ profiles:
     expect(profiles.get("x")?.backend).toBe("host");
   });
 
+  test("takes the network of standard from the configuration, where it says none itself", () => {
+    const text = `version: 1
+profiles:
+  silent: {extends: standard}
+  said: {extends: standard, network: none}
+  wide: {extends: permissive}
+  bare: {extends: standard, backend: host}
+`;
+    const networks = (profiles: Profiles): unknown =>
+      ["standard", "silent", "said", "wide", "bare"].map((name) => profiles.get(name)?.network);
+    expect(networks(parse(text))).toEqual([publicNetwork, publicNetwork, "none", "host", "host"]);
+    const wide = parseProfiles(Buffer.from(text), "p.yaml", builtInProfilesWith("host"));
+    expect(networks(wide)).toEqual(["host", "host", "none", "host", "host"]);
+  });
+
   test.each(limitNames)("has the bounds of %s in its own unit, from least to greatest", (name) => {
     const { field, scale, min, max } = limitFacts[name];
     for (const value of [min, max]) {
@@ -147,7 +167,7 @@ describe("a file is refused with the place of what is wrong:", () => {
       [
         '4:37: profile "x": backend: host isolates nothing: not for a profile that extends restrictive',
         '4:58: profile "x": limits.cpus: expected a whole number, 1 to 1024, found 1.5',
-        '4:73: profile "x": network: expected one of none, host, or a map with "allow", found "all"',
+        '4:73: profile "x": network: expected one of none, public, host, or a map with "allow" or "public", found "all"',
       ],
     ],
     [
@@ -156,7 +176,7 @@ describe("a file is refused with the place of what is wrong:", () => {
         "{extends: standard, network: all, reads_etc: 1, has_vars: true, auto_start: cold, limits: {memory_md: 5, cpus: 0}}",
       ),
       [
-        '4:34: profile "x": network: expected one of none, host, or a map with "allow", found "all"',
+        '4:34: profile "x": network: expected one of none, public, host, or a map with "allow" or "public", found "all"',
         '4:50: profile "x": reads_etc: expected true or false, found 1',
         `4:53: profile "x": has_vars: unknown key; the keys are ${keys}`,
         '4:81: profile "x": auto_start: expected one of pool, template, found "cold"',

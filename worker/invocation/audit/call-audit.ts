@@ -6,6 +6,7 @@ import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import { readNames } from "../../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../../protocol/topics.ts";
+import type { ConnectionLog, EndedConnection } from "../../sandbox/network/sockets.ts";
 import type { Clock } from "../../support/clock.ts";
 import { AuditError, type AuditLog } from "../../telemetry/audit/audit.ts";
 import type { AuditEvent } from "../../telemetry/audit/event.ts";
@@ -13,6 +14,9 @@ import { shortened } from "../../telemetry/audit/line.ts";
 
 /** Hex digits of the deduplication key that name a call. */
 const callDigits = 16;
+
+/** Longest text of rules in a line, in bytes with its quotes. */
+export const maxRuleBytes = 200;
 
 /**
  * The end of a delivery. `duplicate`: settled by the answer of another delivery. `rejected`:
@@ -108,6 +112,11 @@ export class CallAudit {
     this.record({ event: "call.end", outcome, started: this.started, durationMs });
   }
 
+  /** Records the connections of the call's sandbox as they end; call it when the tool runs. */
+  follow(connections: ConnectionLog | undefined): void {
+    connections?.follow((connection) => this.record(egressFacts(connection)));
+  }
+
   record(facts: OwnFacts): void {
     this.#log.record({ ...this.#facts, ...facts });
   }
@@ -124,4 +133,14 @@ export class CallAudit {
   msSince(startMs: number): number {
     return Math.round(this.nowMs() - startMs);
   }
+}
+
+function egressFacts({ refusal, rules, ...facts }: EndedConnection): OwnFacts {
+  return {
+    ...facts,
+    event: "egress",
+    verdict: refusal === undefined ? "allowed" : "refused",
+    rule: rules.length === 0 ? undefined : shortened(rules.join("; "), maxRuleBytes),
+    reason: refusal,
+  };
 }

@@ -4,14 +4,17 @@
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
+import type { Network } from "../../protocol/network-rules.ts";
 import { chooseProfile } from "../../sandbox/choose-profile.ts";
-import type { Profile, Profiles } from "../../sandbox/profile.ts";
+import { type Profile, type Profiles, withHostNetwork } from "../../sandbox/profile.ts";
 
 /** Tools and profiles in force. */
 export interface ResolveParts {
   readonly resolve: (toolName: string) => ToolEntry | undefined;
   readonly profiles: Profiles;
   readonly defaultProfile: string;
+  /** What the network `host` stands for. */
+  readonly hostNetwork: Network;
 }
 
 /**
@@ -40,12 +43,13 @@ export function resolveProfile(
       `Invalid request: params.sandbox_profile: unknown profile, expected one of ${[...parts.profiles.keys()].join(", ")}`,
     );
   }
-  return chooseProfile({
+  const chosen = chooseProfile({
     manifest: tool.profile === undefined ? undefined : requireProfile(parts, tool.profile),
     overrides: tool,
     requested: requested === undefined ? undefined : parts.profiles.get(requested),
     fallback: requireProfile(parts, parts.defaultProfile),
   });
+  return withHostNetwork(chosen, parts.hostNetwork);
 }
 
 /** Manifest and configuration were checked on loading, so that the profile exists. */

@@ -8,7 +8,7 @@ import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-us
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { type Door, openNetwork } from "../network/door.ts";
-import type { OpenNetwork, SandboxNetwork } from "../network/sockets.ts";
+import type { ConnectionLog, OpenNetwork, SandboxNetwork } from "../network/sockets.ts";
 import type { Profile } from "../profile.ts";
 import { clampLimits, limitPrefix, placement } from "../rlimits.ts";
 import {
@@ -86,6 +86,10 @@ export class ColdSandbox implements Sandbox {
 
   get networkUsage(): NetworkUsage | undefined {
     return this.#network?.usage;
+  }
+
+  get connections(): ConnectionLog | undefined {
+    return this.#network?.connections;
   }
 
   /** Everything is mounted where it is called. */

@@ -3,7 +3,7 @@
 A socket belongs to the namespace in which it was made, whoever holds it. A process that has entered
 a user namespace cannot come back, so each request is served by a fork. Requests and answers are
 lines of JSON on the channel that Node opens for its children; descriptors go along in Node's own
-form (door.ts). The program ends with its channel.
+form (door.ts). The program ends with its channel. Its argument is the user that it becomes, if any.
 """
 
 import ctypes
@@ -31,6 +31,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
+    if len(sys.argv) > 1:
+        become(int(sys.argv[1]))
     channel = Channel(socket.socket(fileno=int(os.environ["NODE_CHANNEL_FD"])))
     while (request := channel.receive()) is not None:
         try:
@@ -42,6 +44,13 @@ def main() -> None:
             channel.send_handle({"id": request["id"], "index": index}, kind, descriptor)
             os.close(descriptor)
         channel.send({"id": request["id"], "done": len(descriptors)})
+
+
+def become(user: int) -> None:
+    """Gives up root, and all that comes with it, for good."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
 
 
 class Channel:

@@ -135,12 +135,13 @@ export class Door implements AsyncDisposable {
     const { pythonBin, uid } = this.#options;
     // By its text: the user of sandboxes may not be able to read the worker's files.
     const program = readFileSync(new URL("door.py", import.meta.url), "utf8");
-    const child = spawn(pythonBin, ["-I", "-S", "-c", program], {
+    // The interpreter may be private to the worker's user: the program changes its user itself.
+    const user = uid === undefined ? [] : [String(uid)];
+    const child = spawn(pythonBin, ["-I", "-S", "-c", program, ...user], {
       cwd: "/",
       env: {},
       detached: true,
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     this.#complaint = "";
     child.stderr?.on("data", (chunk: Buffer) => {

@@ -3,7 +3,7 @@
  */
 import type { Socket as DatagramSocket } from "node:dgram";
 import type { Server } from "node:net";
-import type { NetworkUsage } from "../../protocol/execution.ts";
+import type { NetworkUsage, RefusalReason } from "../../protocol/execution.ts";
 
 /** Where a socket of the worker stands inside a sandbox. */
 export interface SocketPlace {
@@ -35,16 +35,43 @@ export interface NamespaceSockets {
   open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
 }
 
+/** A connection of a sandbox after its end, or one that was refused. */
+export interface EndedConnection {
+  /** The name that was connected to; undefined for an address that the tool brought itself. */
+  readonly name?: string;
+  /** That the worker connected to, or refused; undefined where it came to neither. */
+  readonly address?: string;
+  /** Undefined where a name was only asked for. */
+  readonly port?: number;
+  /** The rules that allow it, as their files have them. */
+  readonly rules: readonly string[];
+  /** Undefined for a connection that was not refused. */
+  readonly refusal?: RefusalReason;
+  /** From inside. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  readonly durationMs: number;
+}
+
+/** The connections of one sandbox. */
+export interface ConnectionLog {
+  /** Reports those that have ended, and each further one as it ends. Call it once. */
+  follow(onEnded: (connection: EndedConnection) => void): void;
+}
+
 /** The network of one sandbox. Disposing ends its connections. */
 export interface OpenNetwork extends AsyncDisposable {
   /** So far. */
   readonly usage: NetworkUsage;
+  readonly connections: ConnectionLog;
 }
 
 /** A network that sandboxes are made with, in place of none or of the host's. */
 export interface SandboxNetwork {
-  /** Files of name service: where they are inside, and on the host. */
+  /** Files of name service and of TLS: where they are inside, and on the host. */
   readonly files: ReadonlyMap<string, string>;
+  /** Variables that its programs need, in place of those that they would have. */
+  readonly environment: ReadonlyMap<string, string>;
   /**
    * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
    * rejects. Whoever made the sandbox disposes it when the sandbox is gone.

@@ -36,8 +36,8 @@ export interface SourceDocument {
   /** Ignored parts, such as an unknown tag. */
   readonly warnings: readonly Finding[];
   /**
-   * Position of the value at `path`, or of its key for maps, lists and empty values. Absent and
-   * merged values have the position of the nearest key above.
+   * Position of the value at `path`, or of its key for maps, lists and empty values. A value of a
+   * list is its own key. Absent and merged values have the position of the nearest key above.
    */
   positionOf(path: Path, part?: "key" | "value"): Position;
 }
@@ -218,6 +218,7 @@ function offsetOf(document: Document, index: KeyIndex, path: Path, part: "key" |
       node = pair.value;
     } else if (isSeq(node) && typeof step === "number") {
       node = node.items[step];
+      keyOffset = (isNode(node) ? node.range?.[0] : undefined) ?? keyOffset;
     } else {
       return keyOffset;
     }

@@ -1,5 +1,6 @@
 /**
- * The audit log contract: which user's calls ran, and which artifacts they read, saved and deleted.
+ * The audit log contract: which user's calls ran, which artifacts they read, saved and deleted, and
+ * which hosts they reached.
  */
 import type { AuditEvent } from "./event.ts";
 

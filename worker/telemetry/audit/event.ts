@@ -16,6 +16,8 @@ export const auditEvents = {
   "artifact.write": "An output of the tool is saved as a new version.",
   "artifact.delete":
     "The worker deletes a version that the same call has saved, since the call fails.",
+  egress:
+    "A connection of a tool with a [list of hosts](network.md), at its end or the call's, or one that was refused. A refused name has one too, and each refused request of an [opened](network.md#requests-and-credentials) connection.",
 } as const;
 
 /** The name of a line. */
@@ -47,13 +49,29 @@ export const auditFields = {
     "`artifact.read` of content in the request",
     "`request`: the agent read the artifact, the worker did not.",
   ],
-  outcome: ["all but `call.start`", "`ok`, or as below."],
+  name: [
+    "`egress` by name",
+    "The name that the tool connected to or asked for, in ASCII and lower case.",
+  ],
+  address: [
+    "`egress`, unless the worker came to none",
+    "The address that the worker connected to, or refused.",
+  ],
+  port: ["`egress` but for a name that was only asked for", "The port."],
+  verdict: ["`egress`", "`allowed` or `refused`."],
+  rule: [
+    "`egress` that rules allow",
+    "These rules as their files have them, with `; ` between. One that was refused all the same has a `reason`.",
+  ],
+  sentBytes: ["`egress`", "Bytes from the tool."],
+  receivedBytes: ["`egress`", "Bytes to the tool."],
+  outcome: ["`call.end`, `artifact.…`", "`ok`, or as below."],
   reason: [
-    "`artifact.…` with `ARTIFACT_ERROR`",
-    "`not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed.",
+    "`artifact.…` with `ARTIFACT_ERROR`, `egress` that was refused",
+    "Of an artifact `not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed. Of a connection as [networks](network.md#what-happens-inside) have it.",
   ],
   started: ["`call.end`", "Whether the tool may have run at this delivery."],
-  durationMs: ["`call.end`, and `artifact.…` that took time", "Whole milliseconds."],
+  durationMs: ["`call.end`, `egress`, and `artifact.…` that took time", "Whole milliseconds."],
 } as const satisfies Readonly<Record<string, readonly [present: string, meaning: string]>>;
 
 type Own = "audit" | "time" | "worker";

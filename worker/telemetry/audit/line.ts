@@ -34,12 +34,12 @@ function encodeText(text: string): string {
 }
 
 /** A text that is too long for a line keeps its beginning, and ends with digits of its digest. */
-export function shortened(text: string): string {
-  if (fits(text, maxTextBytes)) return text;
+export function shortened(text: string, maxBytes = maxTextBytes): string {
+  if (fits(text, maxBytes)) return text;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, digestDigits);
   const end = `…sha256:${digest}`;
-  const spareBytes = maxTextBytes - Buffer.byteLength(quote(end)) + 2;
-  let [length, tooLong] = [0, Math.min(text.length, maxTextBytes) + 1];
+  const spareBytes = maxBytes - Buffer.byteLength(quote(end)) + 2;
+  let [length, tooLong] = [0, Math.min(text.length, maxBytes) + 1];
   while (tooLong - length > 1) {
     const middle = Math.floor((length + tooLong) / 2);
     if (fits(text.slice(0, middle), spareBytes)) length = middle;

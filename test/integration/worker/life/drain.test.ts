@@ -52,7 +52,7 @@ describe("a drain", () => {
       await using rig = await startRig({
         tools: {
           well: { function: "well" },
-          announces: { module: "announcing", function: "announces" },
+          announces: { module: "announcing", function: "announces", network: "host" },
         },
         files: { [announcingTool.file]: announcingTool.source },
       });

@@ -21,8 +21,8 @@ const tools = {
   well: { function: "well" },
   sleeps: { function: "sleeps" },
   ignores_term: { function: "ignores_term" },
-  listens: { function: "listens" },
-};
+  listens: { function: "listens", network: "host" },
+} as const;
 
 describe("the worker process", () => {
   let base: string;

@@ -81,6 +81,7 @@ test("a call that was admitted has its code after the toolset is removed", async
     resolve: (name: string) => catalog.resolve(name),
     holdCode: ({ toolset }: ToolEntry) => toolset && toolsets.lease(toolset),
     profiles: builtInProfiles,
+    hostNetwork: "host" as const,
     defaultProfile: "standard",
     times: { defaultSeconds: 60, maxSeconds: Infinity },
     clock: systemClock,

@@ -95,10 +95,9 @@ describe("the sandbox of the restrictive profile", () => {
 });
 
 describe("the sandbox of the standard profile", () => {
-  test("has the host's network, with name service and certificates", () => {
+  test("has a network of its own, with certificates", () => {
     expect(lines(options("standard"))).toMatchInlineSnapshot(`
       "--unshare-all
-      --share-net
       --unshare-user
       --disable-userns
       --uid 65534
@@ -116,11 +115,6 @@ describe("the sandbox of the standard profile", () => {
       --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache
       --ro-bind-try /etc/alternatives /etc/alternatives
       --ro-bind-try /etc/localtime /etc/localtime
-      --ro-bind-try /etc/resolv.conf /etc/resolv.conf
-      --ro-bind-try /etc/hosts /etc/hosts
-      --ro-bind-try /etc/host.conf /etc/host.conf
-      --ro-bind-try /etc/nsswitch.conf /etc/nsswitch.conf
-      --ro-bind-try /etc/gai.conf /etc/gai.conf
       --ro-bind-try /etc/services /etc/services
       --ro-bind-try /etc/protocols /etc/protocols
       --ro-bind-try /etc/ssl/certs /etc/ssl/certs

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { describe, expect } from "vitest";
 import { fc, test } from "../../../support/properties/property.ts";
 import { auditFields } from "../../../../worker/telemetry/audit/event.ts";
+import { maxRuleBytes } from "../../../../worker/invocation/audit/call-audit.ts";
 import { encodeLine, maxLineBytes, shortened } from "../../../../worker/telemetry/audit/line.ts";
 
 const own = { audit: 1, time: "2026-03-04T05:06:07.089Z", worker: "w" };
@@ -37,6 +38,23 @@ describe("a line", { tags: "promise-R10" }, () => {
     },
   );
 });
+
+test(
+  "a line of a connection is one append, whatever tool and rules say",
+  { tags: "promise-R10" },
+  () => {
+    const texts = Object.fromEntries(names.map((name) => [name, "\n".repeat(1_000)]));
+    const line = encodeLine({
+      ...{ ...own, ...texts, artifact: undefined, worker: "w".repeat(100), tool: "t".repeat(100) },
+      ...{ event: "egress", call: "9f86d081884c7d65", name: "\n".repeat(255), port: 65_535 },
+      ...{ address: "2001:db8:1234:5678:9abc:def0:1234:5678", verdict: "refused" },
+      ...{ rule: shortened("r".repeat(1_000), maxRuleBytes), reason: "too-many-connections" },
+      ...{ sentBytes: Number.MAX_SAFE_INTEGER, receivedBytes: Number.MAX_SAFE_INTEGER },
+      durationMs: 600_000,
+    });
+    expect(line.byteLength).toBeLessThanOrEqual(maxLineBytes);
+  },
+);
 
 test.prop([anyText])("a text that is shortened once stays as it is", (text) => {
   const once = shortened(text);

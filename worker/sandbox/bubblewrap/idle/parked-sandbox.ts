@@ -8,7 +8,7 @@ import type { WaitingCommand } from "../cold-sandbox.ts";
 export interface ParkedParts {
   readonly sandbox: Pick<
     Sandbox,
-    "workDir" | "limits" | "enforcement" | "unenforced" | "networkUsage"
+    "workDir" | "limits" | "enforcement" | "unenforced" | "networkUsage" | "connections"
   >;
   readonly command: WaitingCommand;
   readonly privateBytes: number;
@@ -19,7 +19,7 @@ export interface ParkedParts {
 /** Makes it of a command that is ready. */
 export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
   const { execution, channel } = parts.command;
-  const { workDir, limits, enforcement, unenforced } = parts.sandbox;
+  const { workDir, limits, enforcement, unenforced, networkUsage, connections } = parts.sandbox;
   let state: "idle" | "woken" | "ended" = "idle";
   execution.stage(() => workDir.staged());
   const end = (): void => {
@@ -31,7 +31,8 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
     limits,
     enforcement,
     unenforced,
-    networkUsage: parts.sandbox.networkUsage,
+    networkUsage,
+    connections,
     privateBytes: parts.privateBytes,
     lost: execution.exited.then(end, end),
     // Everything is mounted where it is called.

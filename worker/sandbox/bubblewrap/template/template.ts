@@ -147,7 +147,8 @@ class OpenTemplate implements Template {
     // Every child of this template touches the same pages.
     this.#childBytes ??= await privateBytesOf(execution.pid);
     const privateBytes = this.#childBytes;
-    const sandbox = { ...facts, workDir, limits, networkUsage: network?.usage };
+    const { usage: networkUsage, connections } = network ?? {};
+    const sandbox = { ...facts, workDir, limits, networkUsage, connections };
     return parkedSandbox({ sandbox, command, privateBytes, owned: held.move() });
   }
 

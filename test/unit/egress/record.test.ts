@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { NetworkRecord, maxLoggedRefusals, maxRefusals } from "../../../worker/egress/record.ts";
+import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
+
+function newRecord() {
+  let nowMs = 0;
+  const record = new NetworkRecord({ monotonicMs: () => nowMs });
+  const ended: EndedConnection[] = [];
+  return {
+    ...{ record, ended },
+    follow: () => record.follow((connection) => ended.push(connection)),
+    pass: (ms: number) => (nowMs += ms),
+  };
+}
+
+const destination = { kind: "name", name: "api.example.com", port: 443 } as const;
+
+describe("the connections of a sandbox", () => {
+  test("are those before the call, once it follows them, and each later one as it ends", () => {
+    const { record, ended, follow, pass } = newRecord();
+    const early = record.begin(destination);
+    early.rules = ["api.example.com"];
+    early.address = "93.184.215.14";
+    early.sent(5);
+    early.received(7);
+    pass(12.4);
+    early.end();
+    const late = record.begin({ kind: "address", address: "192.0.2.1", port: 22 });
+    expect(ended).toEqual([]);
+    follow();
+    const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
+    const first = {
+      ...{ name: "api.example.com", address: "93.184.215.14", port: 443 },
+      ...{ rules: ["api.example.com"], sentBytes: 5, receivedBytes: 7, durationMs: 12 },
+    };
+    expect(ended).toEqual([first]);
+    late.end("no-rule");
+    const second = { ...nothing, address: "192.0.2.1", port: 22, refusal: "no-rule" };
+    expect(ended).toEqual([first, second]);
+    expect(record).toMatchObject({ sentBytes: 5, receivedBytes: 7, refused: 1 });
+    expect(record.refusals).toEqual([{ host: "192.0.2.1", port: 22, reason: "no-rule" }]);
+  });
+
+  test("end once, as they ended first", () => {
+    const { record, ended, follow } = newRecord();
+    follow();
+    const connection = record.begin(destination);
+    connection.end("sni");
+    connection.end();
+    connection.end("unreachable");
+    expect(ended).toMatchObject([{ refusal: "sni" }]);
+    expect(record).toMatchObject({ refused: 1 });
+  });
+
+  test("that are refused are reported up to a limit, and all counted", () => {
+    const { record, ended, follow } = newRecord();
+    for (let n = 0; n < maxLoggedRefusals; n++) record.refuseName(`n${n}.example.com`);
+    follow();
+    record.refuseName("one.example.com");
+    record.begin(destination).end("no-rule");
+    const allowed = record.begin(destination);
+    allowed.end();
+    expect(ended.filter(({ refusal }) => refusal !== undefined)).toHaveLength(maxLoggedRefusals);
+    expect(ended.at(0)).toMatchObject({ name: "n0.example.com", refusal: "name-not-allowed" });
+    expect(ended.at(-1)).toMatchObject({ name: "api.example.com", sentBytes: 0 });
+    expect(record.refused).toBe(maxLoggedRefusals + 2);
+    expect(record.refusals).toHaveLength(maxRefusals);
+  });
+});
