@@ -34,15 +34,19 @@ export function learningNetwork(): NetworkPolicy {
 export function withNetwork(
   backend: SandboxBackend,
   network: NetworkPolicy,
-  networkOf: (profile: Profile) => SandboxNetwork | undefined,
+  networkOf: (profile: Profile) => Promise<SandboxNetwork | undefined>,
 ): SandboxBackend {
   return {
     scratchDir: backend.scratchDir,
     facts: (profile) => backend.facts(profile),
     share: (directory) => backend.share(directory),
-    acquire: (request, signal) => {
+    acquire: async (request, signal) => {
       const profile = { ...request.profile, network };
-      return backend.acquire({ ...request, profile, network: networkOf(profile) }, signal);
+      const [own, given] = [request.network?.environment, await networkOf(profile)];
+      // Variables of the other network name what is not there.
+      const others = [...request.environment].filter(([name]) => own?.has(name) !== true);
+      const environment = new Map([...others, ...(given?.environment ?? [])]);
+      return backend.acquire({ ...request, profile, environment, network: given }, signal);
     },
     [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
   };

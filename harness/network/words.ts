@@ -1,7 +1,8 @@
 /**
  * What a tool may reach, in words.
  */
-import type { HostPattern, NetworkRule } from "../../worker/protocol/network-rules.ts";
+import type { HostPattern } from "../../worker/protocol/host-pattern.ts";
+import type { NetworkRule } from "../../worker/protocol/network-rules.ts";
 import type { Explanation, Source } from "./explain.ts";
 
 /** What no list opens. */
@@ -44,9 +45,14 @@ export function wordsOf(explanation: Explanation): readonly string[] {
 }
 
 /** An entry of a list. */
-export function ruleWords({ host, ports, allowsPrivate, allowsAnySni }: NetworkRule): string {
+export function ruleWords(rule: NetworkRule): string {
+  const { host, ports, allowsPrivate, allowsAnySni, requests = {} } = rule;
+  const { methods, paths, credential } = requests;
   const options = [
     ...(allowsPrivate ? ["also at addresses that are not public"] : []),
+    ...(methods === undefined ? [] : [`only requests ${methods.join(", ")}`]),
+    ...(paths === undefined ? [] : [`only paths ${paths.join(", ")}`]),
+    ...(credential === undefined ? [] : [`with the credential ${credential.name}`]),
     ...(allowsAnySni ? ["with any name in TLS, or without TLS"] : []),
   ];
   return [`${hostWords(host)} on ${portWords(ports)}`, ...options].join(", ");

@@ -10,10 +10,14 @@ import type { Profile } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
 import type { UpstreamParts } from "./upstream.ts";
 import { serveNames } from "./dns.ts";
+import type { Authority } from "./edge/authority.ts";
+import { type CredentialError, CredentialValues, placeholdersOf } from "./edge/credentials.ts";
+import { Edge } from "./edge/edge.ts";
+import { Trust } from "./edge/trust.ts";
 import { SandboxNames } from "./names.ts";
 import { knowsName, portsOf } from "./policy.ts";
 import { NetworkRecord } from "./record.ts";
-import { Connections } from "./tcp.ts";
+import { Connections, idleMs } from "./tcp.ts";
 
 /** Files of name service inside sandboxes: resolv.conf(5), nsswitch.conf(5), hosts(5). */
 const nameServiceFiles: Readonly<Record<string, string>> = {
@@ -32,6 +36,14 @@ export interface EgressParts extends UpstreamParts {
   /** A directory that sandboxes can mount from. */
   readonly scratchDir: string;
   readonly clock: Clock;
+  /** For credentials; without it there are no variables, and nobody is told. */
+  readonly credentials?: CredentialParts | undefined;
+}
+
+/** Where values of credentials come from. */
+export interface CredentialParts {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly onFailed: (error: CredentialError) => void;
 }
 
 /** Makes networks of sandboxes. */
@@ -40,6 +52,8 @@ export class Egress {
   readonly #files: ReadonlyMap<string, string>;
   /** By where links of the host's /etc lead, for sandboxes that see all of it. */
   readonly #linkedFiles: ReadonlyMap<string, string>;
+  readonly #trust: Trust;
+  readonly #credentials: CredentialValues;
 
   private constructor(
     parts: EgressParts,
@@ -49,6 +63,8 @@ export class Egress {
     this.#parts = parts;
     this.#files = files;
     this.#linkedFiles = linkedFiles;
+    this.#trust = new Trust(join(parts.scratchDir, "network"), parts.clock);
+    this.#credentials = new CredentialValues(parts.credentials?.environment ?? {});
   }
 
   /** Writes the files that sandboxes mount; they go with the scratch directory. */
@@ -67,20 +83,28 @@ export class Egress {
     return new Egress(parts, new Map(files), new Map(await Promise.all(linked)));
   }
 
-  /** The network of sandboxes of a profile; undefined where it has none or the host's. */
-  networkOf({
+  /**
+   * The network of sandboxes of a profile; undefined where it has none or the host's. Rejects where
+   * a file cannot be written.
+   */
+  async networkOf({
     network: policy,
     readsEtc,
-  }: Pick<Profile, "network" | "readsEtc">): SandboxNetwork | undefined {
+  }: Pick<Profile, "network" | "readsEtc">): Promise<SandboxNetwork | undefined> {
     if (typeof policy === "string") return undefined;
+    const trusted = await this.#trust.of(policy);
+    const files = readsEtc ? this.#linkedFiles : this.#files;
+    const placeholders = placeholdersOf(policy, this.#credentials);
     return {
-      files: readsEtc ? this.#linkedFiles : this.#files,
-      open: (sockets, signal) => this.#serve(policy, sockets, signal),
+      files: new Map([...files, ...(trusted?.files ?? [])]),
+      environment: new Map([...placeholders, ...(trusted?.environment ?? [])]),
+      open: (sockets, signal) => this.#serve(policy, trusted?.authority, sockets, signal),
     };
   }
 
   async #serve(
     policy: NetworkPolicy,
+    authority: Authority | undefined,
     sockets: NamespaceSockets,
     signal: AbortSignal,
   ): Promise<OpenNetwork> {
@@ -99,8 +123,9 @@ export class Egress {
       return undefined;
     };
     serveNames(dnsSocket, dnsServer, addressOf, () => clock.monotonicMs());
+    const edge = authority && this.#edgeOf(authority, ended.signal);
     const connections = new Connections({
-      ...{ policy, names, record, host: this.#parts },
+      ...{ policy, names, record, host: this.#parts, edge },
       onLast: () => servers.forEach((server) => server.close()),
       signal: ended.signal,
     });
@@ -114,5 +139,12 @@ export class Egress {
         return Promise.resolve();
       },
     };
+  }
+
+  #edgeOf(authority: Authority, signal: AbortSignal): Edge {
+    const credentials = this.#credentials;
+    const onCredentialFailed = this.#parts.credentials?.onFailed ?? (() => undefined);
+    const host = this.#parts;
+    return new Edge({ authority, credentials, onCredentialFailed, host, idleMs, signal });
   }
 }

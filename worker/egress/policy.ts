@@ -2,12 +2,9 @@
  * Decides what a sandbox may reach by the lists of its network.
  */
 import { BlockList } from "node:net";
-import {
-  type HostPattern,
-  type NetworkPolicy,
-  type NetworkRule,
-  isHostName,
-} from "../protocol/network-rules.ts";
+import { type HostPattern, matchesName } from "../protocol/host-pattern.ts";
+import type { NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
+import type { RequestRule } from "../protocol/request-rules.ts";
 
 /** Where a sandbox connects to: a name that it asked for, or an address that it brought itself. */
 export type Destination =
@@ -20,6 +17,11 @@ export interface Grant {
   readonly rules: readonly string[];
   readonly allowsPrivate: boolean;
   readonly allowsAnySni: boolean;
+  /**
+   * Of each list, what its rules say of requests; undefined where none says anything, so that the
+   * connection is not opened.
+   */
+  readonly requests?: readonly (readonly RequestRule[])[] | undefined;
 }
 
 /** Whether some rule of each list allows the name on some port, so that it gets an address. */
@@ -33,10 +35,14 @@ export function grantFor({ lists }: NetworkPolicy, destination: Destination): Gr
   if (lists.length === 0 || matching.some((rules) => rules.length === 0)) return undefined;
   const inEach = (has: (rule: NetworkRule) => boolean): boolean =>
     matching.every((rules) => rules.some(has));
+  const isOpened = matching.flat().some(({ requests }) => requests !== undefined);
   return {
     rules: [...new Set(matching.flatMap((rules) => rules.map(({ text }) => text)))],
     allowsPrivate: inEach(({ allowsPrivate }) => allowsPrivate),
-    allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni),
+    allowsAnySni: inEach(({ allowsAnySni }) => allowsAnySni) && !isOpened,
+    ...(isOpened && {
+      requests: matching.map((rules) => rules.map(({ requests = {} }) => requests)),
+    }),
   };
 }
 
@@ -57,21 +63,6 @@ function matches({ host, ports }: NetworkRule, destination: Destination): boolea
 
 function matchesAddress(host: HostPattern, address: string): boolean {
   return host.kind === "any" || (host.kind === "range" && isInRange(host, address));
-}
-
-function matchesName(host: HostPattern, name: string): boolean {
-  switch (host.kind) {
-    case "any":
-      return isHostName(name);
-    case "name":
-      return name === host.name;
-    case "subdomains":
-      return name.endsWith(`.${host.name}`);
-    case "domain":
-      return name === host.name || name.endsWith(`.${host.name}`);
-    case "range":
-      return false;
-  }
 }
 
 function isInRange(

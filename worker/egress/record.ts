@@ -47,7 +47,7 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
     this.ended({ name, refusal: "name-not-allowed", ...nothing });
   }
 
-  /** Called once for each connection and each refused name. */
+  /** Called once for each connection, each refused name, and each refused request. */
   ended(connection: EndedConnection): void {
     const { name, address = "", port, refusal: reason } = connection;
     const isLogged = reason === undefined || ++this.refused <= maxLoggedRefusals;
@@ -93,20 +93,31 @@ export class OpenConnection {
     this.#record.receivedBytes += bytes;
   }
 
+  /** A request on it that is refused, while the connection goes on. */
+  refuseRequest(refusal: RefusalReason): void {
+    this.#report({ refusal, sentBytes: 0, receivedBytes: 0, durationMs: 0 });
+  }
+
   /** Ends it, refused or not. The first call counts. */
   end(refusal?: RefusalReason): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#report({
+      ...(refusal !== undefined && { refusal }),
+      sentBytes: this.#sentBytes,
+      receivedBytes: this.#receivedBytes,
+      durationMs: Math.round(this.#clock.monotonicMs() - this.#startMs),
+    });
+  }
+
+  #report(end: Omit<EndedConnection, "name" | "address" | "port" | "rules">): void {
     const { kind, port } = this.#destination;
     this.#record.ended({
       ...(kind === "name" && { name: this.#destination.name }),
       ...(this.address !== undefined && { address: this.address }),
       port,
       rules: this.rules,
-      ...(refusal !== undefined && { refusal }),
-      sentBytes: this.#sentBytes,
-      receivedBytes: this.#receivedBytes,
-      durationMs: Math.round(this.#clock.monotonicMs() - this.#startMs),
+      ...end,
     });
   }
 }

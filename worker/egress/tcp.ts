@@ -6,6 +6,7 @@ import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
+import type { Edge } from "./edge/edge.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
 import type { NetworkRecord, OpenConnection } from "./record.ts";
@@ -33,6 +34,8 @@ export interface ConnectionParts {
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
   readonly host: UpstreamParts;
+  /** Serves what rules look into; undefined where none does. */
+  readonly edge: Pick<Edge, "take"> | undefined;
   /** Called when no further connection may be made. */
   readonly onLast: () => void;
   /** Aborts with the sandbox. */
@@ -96,6 +99,7 @@ export class Connections {
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
     connection.rules = grant.rules;
+    if (grant.requests !== undefined) return this.#openFor(client, destination, grant, connection);
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -120,6 +124,33 @@ export class Connections {
     if (reason !== undefined) throw new RefusedError(reason);
     client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
     client.pipe(upstream);
+  }
+
+  /** Gives it to the edge, once its first bytes are what they have to be. */
+  async #openFor(
+    client: Socket,
+    destination: Destination,
+    grant: Grant,
+    connection: OpenConnection,
+  ): Promise<void> {
+    const { edge } = this.#parts;
+    const { requests } = grant;
+    // Only rules for names look into requests.
+    if (requests === undefined || edge === undefined || destination.kind !== "name")
+      throw new RefusedError("no-rule");
+    client.setTimeout(idleMs, () => client.destroy());
+    const reason = await refusalOfFirstBytes(client, destination, grant);
+    const first = await firstByte(client);
+    if (first === undefined) {
+      connection.end();
+      return void client.destroy();
+    }
+    const isSecure = first === handshakeRecord;
+    const mayBeClear = requests.every((rules) => rules.some(({ credential }) => !credential));
+    if (reason !== undefined) throw new RefusedError(reason);
+    if (!isSecure && !mayBeClear) throw new RefusedError("not-tls");
+    client.setTimeout(0);
+    await edge.take(client, { destination, grant, requests, connection }, isSecure);
   }
 }
 

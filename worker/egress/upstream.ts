@@ -2,6 +2,7 @@
  * Connects to what a sandbox may reach: resolves, checks every address, takes one of those.
  */
 import { type Socket, connect } from "node:net";
+import { type TLSSocket, connect as connectTls } from "node:tls";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { abortable } from "../support/timeout.ts";
 import { isOwn, isPublic, isTranslated } from "./addresses.ts";
@@ -20,17 +21,25 @@ export interface UpstreamParts {
   readonly endpoints: Pick<WorkerEndpoints, "has">;
 }
 
+interface RefusedOptions extends ErrorOptions {
+  readonly address?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
 /** Why a sandbox is not connected. */
 export class RefusedError extends Error {
   readonly reason: RefusalReason;
   /** The address that was refused; for the operator, not for the tool. */
   readonly address: string | undefined;
+  /** A code that says more, such as of a certificate. */
+  readonly detail: string | undefined;
 
-  constructor(reason: RefusalReason, options: ErrorOptions & { readonly address?: string } = {}) {
+  constructor(reason: RefusalReason, options: RefusedOptions = {}) {
     super(`a connection was refused: ${reason}`, options);
     this.name = "RefusedError";
     this.reason = reason;
     this.address = options.address;
+    this.detail = options.detail;
   }
 }
 
@@ -78,6 +87,37 @@ async function addressesOf(
     return await abortable(resolve(name, signal), signal);
   } catch (error) {
     throw new RefusedError("name-not-found", { cause: error });
+  }
+}
+
+/**
+ * TLS to the host of this name, whose certificate is verified as the worker's own connections do.
+ * Takes over the socket. Throws RefusedError.
+ */
+export async function secure(
+  socket: Socket,
+  name: string,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
+  const secured = connectTls({
+    ...{ socket, servername: name, ALPNProtocols: ["http/1.1"] },
+    rejectUnauthorized: true,
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  secured.once("secureConnect", () => resolve(secured));
+  secured.once("error", reject);
+  secured.once("close", () => reject(new Error("the host ended the connection")));
+  try {
+    return await abortable(promise, bounded);
+  } catch (error) {
+    secured.destroy();
+    // Set when everything but the certificate was fine.
+    const { authorizationError: problem } = secured as { authorizationError?: unknown };
+    const isCertificate = problem !== undefined && problem !== null;
+    if (!isCertificate) throw new RefusedError("unreachable", { cause: error });
+    const { code: detail } = error as NodeJS.ErrnoException;
+    throw new RefusedError("certificate", { cause: error, detail });
   }
 }
 

@@ -1,10 +1,12 @@
 /**
  * Parses a manifest file to a Manifest, or to all of its problems with line and column.
  */
+import type { Credential } from "../protocol/credential.ts";
 import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
+import { credentialProblems } from "../protocol/request-rules.ts";
 import { expectation } from "../support/text/expectation.ts";
 import {
   boundedProblems,
@@ -19,6 +21,7 @@ import {
   readDocument,
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
+import { readCredentials } from "./fields/credentials.ts";
 import { deadRules } from "./fields/dead-rules.ts";
 import { descriptionKeys, toGivenDescription } from "./fields/described.ts";
 import { isExecutable, toResourceLimits } from "./fields/executable.ts";
@@ -99,6 +102,7 @@ class ManifestWalk {
   readonly #queues: readonly string[] | undefined;
   readonly #runsExecutables: boolean;
   readonly #prefix: string;
+  #credentials: ReadonlyMap<string, Credential> = new Map();
 
   constructor(
     document: SourceDocument,
@@ -118,9 +122,11 @@ class ManifestWalk {
       this.found.add([], expectation('a map with "version" and "tools"', file));
       return;
     }
-    this.#lookAtKeys([], file, ["version", "tools"]);
+    this.#lookAtKeys([], file, ["version", "credentials", "tools"]);
     this.found.addIssues(["version"], versionSchema.safeParse(file["version"]).error);
     if (isAbsent(file["version"])) this.found.warn(["version"], "missing, taken for 1");
+    if (this.#prefix !== "") this.#refuseHostFields([], file, ["credentials"]);
+    else this.#credentials = readCredentials(file["credentials"], this.found);
     const tools = file["tools"];
     if (!isRecord(tools)) {
       this.found.add(["tools"], expectation("a map of tool names, or {} for no tools", tools));
@@ -151,15 +157,18 @@ class ManifestWalk {
     const { function: ofFunction, class_name: ofClass } = checked.data;
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
-    if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields);
+    if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields, hostFields);
+    const problems = credentialProblems(checked.data.network ?? "none", this.#credentials);
+    for (const problem of problems)
+      this.found.add([...path, "network", ...problem.path], problem.message);
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
-    const entries = toEntries(name, checked.data);
+    const entries = toEntries(name, checked.data, this.#credentials);
     this.#warnOfDeadRules(path, entries[0]?.network);
     for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 
-  #refuseHostFields(path: Path, fields: Record<string, unknown>): void {
-    for (const field of hostFields)
+  #refuseHostFields(path: Path, fields: Record<string, unknown>, refused: readonly string[]): void {
+    for (const field of refused)
       if (!isAbsent(fields[field]))
         this.found.add([...path, field], "allowed only in the worker's own manifest");
   }
@@ -227,13 +236,23 @@ function kindOf(fields: unknown): keyof ToolSchemas {
 }
 
 /** Each tool that an entry names in `tools`, or itself. */
-function toEntries(name: string, fields: ToolFields): readonly ToolEntry[] {
+function toEntries(
+  name: string,
+  fields: ToolFields,
+  credentials: ReadonlyMap<string, Credential>,
+): readonly ToolEntry[] {
+  const network = fields.network ? toNetwork(fields.network, credentials) : undefined;
   const provided = fields.tools ?? [];
-  if (provided.length === 0) return [toEntry(name, fields, undefined)];
-  return provided.map((tool) => toEntry(tool, fields, tool));
+  if (provided.length === 0) return [toEntry(name, fields, network, undefined)];
+  return provided.map((tool) => toEntry(tool, fields, network, tool));
 }
 
-function toEntry(name: string, fields: ToolFields, provides: string | undefined): ToolEntry {
+function toEntry(
+  name: string,
+  fields: ToolFields,
+  network: Network | undefined,
+  provides: string | undefined,
+): ToolEntry {
   return {
     name,
     ...("executable" in fields ? toProgram(name, fields) : toModule(fields, provides)),
@@ -243,7 +262,7 @@ function toEntry(name: string, fields: ToolFields, provides: string | undefined)
     timeoutSeconds: fields.timeout_seconds ?? undefined,
     profile: fields.sandbox_profile ?? undefined,
     limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },
-    network: fields.network ? toNetwork(fields.network) : undefined,
+    network,
     isolate: fields.isolate ?? false,
     mounts: (fields.mounts ?? []).map(toMount),
     devices: [...new Set(fields.devices ?? [])],

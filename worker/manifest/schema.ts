@@ -6,14 +6,10 @@ import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { networkField } from "../protocol/network-rules.ts";
 import { entryNameSchema, limitsField } from "../protocol/operator-fields.ts";
 import { queuePattern } from "../protocol/queue-names.ts";
-import {
-  accepts,
-  describeValue,
-  expectation,
-  unquoted,
-  whenFineSoFar,
-} from "../support/text/expectation.ts";
+import { accepts, expectation, unquoted } from "../support/text/expectation.ts";
+import { credentialField, maxCredentials } from "./fields/credentials.ts";
 import { describedFields } from "./fields/described.ts";
+import { envNameField } from "./fields/env.ts";
 import { executableShape } from "./fields/executable.ts";
 import { providedField } from "./fields/provided.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
@@ -40,13 +36,6 @@ export const foreignKeys: ReadonlySet<string> = new Set([
   "schema_refresh_seconds",
 ]);
 
-/**
- * Variables that the sandbox sets, or that change interpreter, loader, OpenSSL or shells in it:
- * `ld.so(8)`, `python(1)`, `node(1)`.
- */
-const reservedEnv =
-  /^(?:LD_.*|PYTHON.*|NODE_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|OPENSSL_(?:CONF|MODULES|ENGINES)|BASH_ENV|ENV|PATH|HOME|TMPDIR|TOOL_PACKAGES_DIR)$/;
-
 const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
   'the path of a .js, .mjs, .ts or .mts file below the directory of Node tools, such as "weather/forecast.ts"',
@@ -63,16 +52,6 @@ const nodeOnly = { error: "allowed only with runtime node" };
 const seconds = accepts(`a number of seconds above 0 and at most ${maxTimeoutSeconds}`);
 const text = accepts("text");
 const envList = accepts(`a list of at most ${maxEnvNames} names of environment variables`);
-/** Does not repeat the value: the likely mistake is `NAME=value`. */
-const envName = {
-  error: () =>
-    "expected the name of an environment variable (letters, digits and _), without value",
-};
-const envReserved = {
-  error: ({ input }: { input?: unknown }) =>
-    `${describeValue(input)} cannot be passed on: it is set by the sandbox or changes how programs load in it`,
-};
-
 /** `version:` of the file, optional since there is one only. */
 export const versionSchema = z
   .preprocess(
@@ -179,13 +158,7 @@ function commonShape(profile: ProfileSchema) {
       .describe("How calls of the tool come to their sandboxes. Default: auto."),
     warm: warmField.nullish().describe("How many sandboxes of the tool wait for calls."),
     env: z
-      .array(
-        z
-          .string(envName)
-          .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, envName)
-          .refine((name) => !reservedEnv.test(name), { ...envReserved, ...whenFineSoFar }),
-        envList,
-      )
+      .array(envNameField, envList)
       .max(maxEnvNames, envList)
       .nullish()
       .describe("Names of the worker's environment variables that the tool may see."),
@@ -272,6 +245,12 @@ export function manifestJsonSchema(profileNames: readonly string[]): object {
   );
   const file = z.object({
     version: versionSchema.describe("Version of the manifest format. Default: 1."),
+    credentials: z
+      .record(entryNameSchema, credentialField)
+      .nullish()
+      .describe(
+        `Credentials that the worker adds to requests, by name; at most ${maxCredentials}.`,
+      ),
     tools: z
       .record(entryNameSchema, z.union([python, node, executable]))
       .describe("The tools, by name."),

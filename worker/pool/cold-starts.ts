@@ -15,7 +15,7 @@ export interface StartParts {
   readonly backend: Pick<SandboxBackend, "acquire" | "aheadOf">;
   readonly hostAccess: Pick<HostAccess, "grant">;
   /** The network of sandboxes of this profile; undefined where it has none or the host's. */
-  readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
+  readonly networkOf: (profile: Profile) => Promise<SandboxNetwork | undefined> | undefined;
 }
 
 /** A tool with its present source, and the request for its sandboxes. Disposed after these. */
@@ -39,13 +39,14 @@ export async function prepareRequest(
   const tool = held.use(await runner.prepare(entry, profile));
   const granted = await hostAccess.grant(entry);
   const { mounts, environment, memoryBound } = tool;
+  const network = await networkOf(profile);
   const request = {
     profile,
     memoryBound,
     mounts: [...mounts, ...granted.mounts],
     devices: granted.devices,
-    environment,
-    network: networkOf(profile),
+    environment: new Map([...environment, ...(network?.environment ?? [])]),
+    network,
   };
   const owned = held.move();
   return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -46,6 +46,10 @@ export const refusalReasons = [
   "unreachable",
   "sni",
   "not-tls",
+  "handshake",
+  "request",
+  "credential",
+  "certificate",
   "too-many-connections",
 ] as const;
 export type RefusalReason = (typeof refusalReasons)[number];

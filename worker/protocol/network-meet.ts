@@ -3,7 +3,8 @@
  */
 import { BlockList } from "node:net";
 import { isDeepStrictEqual } from "node:util";
-import type { HostPattern, Network, NetworkRule } from "./network-rules.ts";
+import type { HostPattern } from "./host-pattern.ts";
+import type { Network, NetworkRule } from "./network-rules.ts";
 
 type List = readonly NetworkRule[];
 

@@ -1,19 +1,11 @@
 /**
  * The field `network` of manifest and profiles file: what a sandbox may reach.
  */
-import { isIP, isIPv4 } from "node:net";
-import { domainToASCII } from "node:url";
 import { z } from "zod";
 import { accepts, acceptsKeys, whenFineSoFar } from "../support/text/expectation.ts";
-
-/**
- * What a rule's host names. `domain` is the name itself and everything below it; `any` is every
- * name and every address.
- */
-export type HostPattern =
-  | { readonly kind: "any" }
-  | { readonly kind: "name" | "subdomains" | "domain"; readonly name: string }
-  | { readonly kind: "range"; readonly address: string; readonly prefix: number };
+import type { Credential } from "./credential.ts";
+import { type HostPattern, refuseHost, ruleText, toPattern } from "./host-pattern.ts";
+import { type RequestRule, refuseRequestFields, requestFields } from "./request-rules.ts";
 
 /** One entry of a list. */
 export interface NetworkRule {
@@ -25,6 +17,8 @@ export interface NetworkRule {
   readonly allowsPrivate: boolean;
   /** Whether TLS may name another host than the one that was connected to. */
   readonly allowsAnySni: boolean;
+  /** Which requests of HTTP it allows; undefined where connections are not opened. */
+  readonly requests?: RequestRule | undefined;
 }
 
 /**
@@ -64,7 +58,6 @@ const dnsPort = 53;
 /** Ports that no rule can have. */
 export const reservedPorts: readonly number[] = [dnsPort];
 
-const ruleText = "a host with ports, such as api.example.com:443";
 const portsText = `a list of ports, 1 to 65535 without ${reservedPorts.join(", ")}`;
 
 const portSchema = z
@@ -85,9 +78,12 @@ const ruleFields = {
     .enum(["exact", "any"], accepts("one of exact, any"))
     .optional()
     .describe("Names that TLS may ask for: only the one that was connected to, or any."),
+  ...requestFields,
 };
 
-const ruleObject = z.strictObject(ruleFields, acceptsKeys("a rule", Object.keys(ruleFields)));
+const ruleObject = z
+  .strictObject(ruleFields, acceptsKeys("a rule", Object.keys(ruleFields)))
+  .superRefine(refuseRequestFields);
 
 const ruleSchema = z.union([
   z.string().superRefine((text, context) => {
@@ -139,10 +135,13 @@ export const networkField = z.union(
         ...{ path: ["ports"], error: 'belongs to "public: true"; a host has ports of its own' },
         ...whenFineSoFar,
       })
-      .refine((list) => new Set(rulesOf(list).flatMap(({ ports }) => ports)).size <= maxPorts, {
-        ...accepts(`at most ${maxPorts} different ports`),
-        ...whenFineSoFar,
-      }),
+      .refine(
+        (list) => new Set(rulesOf(list, new Map()).flatMap(({ ports }) => ports)).size <= maxPorts,
+        {
+          ...accepts(`at most ${maxPorts} different ports`),
+          ...whenFineSoFar,
+        },
+      ),
   ],
   accepts(expected),
 );
@@ -153,11 +152,14 @@ export const publicNetwork: NetworkPolicy = {
   maxConnections: defaultMaxConnections,
 };
 
-/** What the field says. An empty list is `none`. */
-export function toNetwork(field: z.output<typeof networkField>): Network {
+/** The field's output. */
+export type NetworkField = z.output<typeof networkField>;
+
+/** What the field says. An empty list is `none`. Its credentials are among the given ones. */
+export function toNetwork(field: NetworkField, credentials: Credentials = new Map()): Network {
   if (field === "public") return publicNetwork;
   if (typeof field === "string") return field;
-  const rules = rulesOf(field);
+  const rules = rulesOf(field, credentials);
   if (rules.length === 0) return "none";
   return { lists: [rules], maxConnections: field.max_connections ?? defaultMaxConnections };
 }
@@ -174,22 +176,29 @@ interface ListFields {
   readonly ports?: readonly number[] | undefined;
 }
 
-function rulesOf(list: ListFields): readonly NetworkRule[] {
+/** By name. */
+type Credentials = ReadonlyMap<string, Credential>;
+
+function rulesOf(list: ListFields, credentials: Credentials): readonly NetworkRule[] {
   const open = list.public === true ? [publicRule(list.ports)] : [];
-  return [...open, ...(list.allow ?? []).map(toRule)];
+  return [...open, ...(list.allow ?? []).map((rule) => toRule(rule, credentials))];
 }
 
-function toRule(rule: z.output<typeof ruleSchema>): NetworkRule {
+function toRule(rule: z.output<typeof ruleSchema>, credentials: Credentials): NetworkRule {
   if (typeof rule === "string") {
     const { host, ports } = splitRule(rule);
     return { text: rule, host: toPattern(host), ports, allowsPrivate: false, allowsAnySni: false };
   }
+  const { methods, paths, credential: name } = rule;
+  const isOpened = [methods, paths, name].some((field) => field !== undefined);
+  const credential = name === undefined ? undefined : credentials.get(name);
   return {
     text: flowText(rule),
     host: toPattern(rule.host),
     ports: rule.ports ?? defaultPorts,
     allowsPrivate: rule.private ?? false,
     allowsAnySni: rule.sni === "any",
+    ...(isOpened && { requests: { methods, paths, credential } }),
   };
 }
 
@@ -209,66 +218,4 @@ function splitRule(text: string): { readonly host: string; readonly ports: reado
     host: text.slice(0, colon),
     ports: ports.map((port) => (/^\d{1,5}$/.test(port.trim()) ? Number(port) : 0)),
   };
-}
-
-/** The pattern of a host that {@link refuseHost} accepts. */
-function toPattern(host: string): HostPattern {
-  const [address = "", prefix] = host.split("/");
-  if (isIPv4(address)) return { kind: "range", address, prefix: Number(prefix ?? 32) };
-  if (host.startsWith("*.")) return { kind: "subdomains", name: canonicalName(host.slice(2)) };
-  if (host.startsWith(".")) return { kind: "domain", name: canonicalName(host.slice(1)) };
-  return { kind: "name", name: canonicalName(host) };
-}
-
-/**
- * The form of a name in which two are compared: ASCII, lower case, without the dot at its end.
- * Empty for one that IDNA refuses.
- */
-export function canonicalName(name: string): string {
-  return domainToASCII(name.toLowerCase()).replace(/\.$/, "");
-}
-
-function refuseHost(host: string, context: z.core.$RefinementCtx<string>): void {
-  const problem = problemOfHost(host);
-  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-}
-
-function problemOfHost(host: string): string | undefined {
-  if (host.includes("://")) return `expected ${ruleText}, found a URL`;
-  if (host.includes("@")) return `expected ${ruleText}, found a user name in front of the host`;
-  const [address = "", prefix, ...rest] = host.split("/");
-  if (isIPv4(address)) {
-    const isRange = prefix === undefined || /^(?:[0-9]|[12][0-9]|3[0-2])$/.test(prefix);
-    return isRange && rest.length === 0 ? undefined : "expected a range such as 192.0.2.0/24";
-  }
-  if (isIP(address) !== 0 || host.startsWith("["))
-    return "there is no IPv6 inside; name the host by its name";
-  if (prefix !== undefined) return `expected ${ruleText}, found a path`;
-  if (host === "*") return "a bare * would allow everything; name domains, such as *.example.com";
-  const plain = host.replace(/^(?:\*\.|\.)/, "");
-  if (plain.includes("*")) return "a * can stand only as the whole first label";
-  const name = canonicalName(plain);
-  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
-  if (plain !== host && !name.includes("."))
-    return `${host} would allow a whole top-level domain; name a domain below it`;
-  if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";
-  return undefined;
-}
-
-/** In the form of {@link canonicalName}. */
-const namePattern = /^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/;
-
-/** Characters of a name, and of one of its labels: RFC 1035, section 2.3.4. */
-const maxNameLength = 253;
-const maxLabelLength = 63;
-
-/** Whether a name that a tool asks for can be one of a host. */
-export function isHostName(name: string): boolean {
-  if (name.length > maxNameLength || !namePattern.test(name) || endsAsAddress(name)) return false;
-  return name.split(".").every((label) => label.length <= maxLabelLength);
-}
-
-/** Whether programs read it as an address of IPv4, in some spelling. */
-function endsAsAddress(name: string): boolean {
-  return /(?:^|\.)(?:0x[0-9a-f]*|\d+)$/.test(name);
 }

@@ -5,6 +5,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import { networkField, toNetwork } from "../protocol/network-rules.ts";
+import { credentialProblems } from "../protocol/request-rules.ts";
 import { entryNameSchema, limitsField, toLimits } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
 import {
@@ -176,6 +177,9 @@ function checkProfile(
     found.add(path, "is built in and cannot be defined anew; choose another name", "key");
   const checked = profileSchema.safeParse(fields);
   found.addIssues(path, checked.error);
+  // Credentials are the manifest's.
+  for (const problem of credentialProblems(checked.data?.network ?? "none", new Map()))
+    found.add([...path, "network", ...problem.path], problem.message);
   return checked.data;
 }
 

@@ -100,10 +100,11 @@ export class DocumentProblems {
   }
 
   /** Names of a path `tools`, `echo`, `env`, 1: the entry `tool "echo"` and the field `env[1]`. */
-  #namesOf([top, name, ...inside]: Path): Pick<FileProblem, "entry" | "field"> {
+  #namesOf([top, ...rest]: Path): Pick<FileProblem, "entry" | "field"> {
     if (top === undefined) return { entry: undefined, field: undefined };
-    if (top !== this.#section || name === undefined)
-      return { entry: undefined, field: fieldName([top]) };
+    if (top !== this.#section) return { entry: undefined, field: fieldName([top, ...rest]) };
+    const [name, ...inside] = rest;
+    if (name === undefined) return { entry: undefined, field: fieldName([top]) };
     const text = String(name);
     const shown = text.length > maxNameLength ? `${text.slice(0, maxNameLength)}…` : text;
     return { entry: `${this.#kind} ${JSON.stringify(shown)}`, field: fieldName(inside) };

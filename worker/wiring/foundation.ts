@@ -43,7 +43,7 @@ export interface Foundation extends AsyncDisposable {
   readonly profiles: Profiles;
   readonly hostAccess: HostAccess;
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
-  readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
+  readonly networkOf: (profile: Profile) => Promise<SandboxNetwork | undefined>;
 }
 
 /** Options of {@link openFoundation}. */

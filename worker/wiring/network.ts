@@ -86,7 +86,7 @@ export class NetworkAdmission {
     const { egress, backend } = this.#parts;
     const profile: Profile = { ...restrictiveProfile, network: { lists: [[]], maxConnections: 1 } };
     const nothing = { mounts: [], devices: [], environment: new Map<string, string>() };
-    const network = egress.networkOf(profile);
+    const network = await egress.networkOf(profile);
     const request = { profile, memoryBound: "address-space", network, ...nothing } as const;
     await using sandbox = await backend.acquire(request, signal);
     const { started, stderr } = await (await sandbox.start({ argv: ["/usr/bin/true"] })).exited;
@@ -115,7 +115,9 @@ function networkOf(tool: ToolEntry, choice: NetworkChoice): Network | undefined 
 export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
-  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock });
+  const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
+  const credentials = { environment: host.environment, onFailed };
+  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock, credentials });
 }
 
 /** The broker, the store and the worker's own listener. */

@@ -62,7 +62,7 @@ async function sandboxWith(
     {
       ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
       environment: new Map([["PATH", "/usr/bin:/bin"]]),
-      network: egress.networkOf(profile),
+      network: await egress.networkOf(profile),
       ...(writable !== undefined && { writable }),
     },
     never,

@@ -13,6 +13,7 @@ import { type Rig, nodeTool, reachableDirectory, startRig } from "../../support/
 
 /** Connects to what it is told, and says what came of it. */
 const pythonTool = `
+import os
 import socket
 
 def greets(host, port):
@@ -23,6 +24,13 @@ def greets(host, port):
     except OSError as error:
         return {"refused": type(error).__name__}
 
+def trusted():
+    certificates = {
+        name: open(os.environ[name]).read().count("BEGIN CERTIFICATE")
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+    }
+    system = open("/etc/ssl/certs/ca-certificates.crt").read()
+    return {**certificates, "same": system == open(os.environ["SSL_CERT_FILE"]).read(), "token": os.environ["TOKEN"]}
 left_open = []
 
 def leaves_open(host, port):
@@ -81,6 +89,7 @@ beforeAll(async () => {
   [server, other] = [await listen(), await listen()];
   [port, otherPort] = [portOf(server), portOf(other)];
   const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
+  const opened = [...allow, { host: "api.example.com", credential: "other" }];
   const warm = { min: 1, max: 1 };
   base = await reachableDirectory();
   auditPath = join(base, "audit.log");
@@ -91,8 +100,17 @@ beforeAll(async () => {
       pool: { ...python, start: "pool", warm },
       template: { ...python, start: "template", warm },
       node: nodeTool("greeting.js", "greets", { network: { allow }, start: "cold" }),
+      ...Object.fromEntries(
+        (["cold", "pool", "template"] as const).map((start) => [
+          `trusting_${start}`,
+          { ...python, function: "trusted", network: { allow: opened }, start, warm },
+        ]),
+      ),
       lasting: { ...python, function: "leaves_open", start: "pool", warm },
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
+    },
+    credentials: {
+      other: { placeholder: "TOKEN", value: "env:NO_SUCH_VARIABLE", hosts: ["api.example.com"] },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
@@ -152,6 +170,20 @@ test.each(["cold", "pool", "template", "node"])(
       const refused = await rig.call(tool, { host, port: other });
       expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
     }
+  },
+);
+
+test.each(["cold", "pool", "template"])(
+  "a tool with a credential trusts the worker and has a placeholder, from a start that is %s",
+  async (start) => {
+    const tool = `trusting_${start}`;
+    if (start !== "cold") await rig.untilWaiting(tool);
+    const answer = await rig.call(tool, {});
+    expect(answer).toHaveProperty("response.result.execution.start", start);
+    const { toolResult } = answer as { toolResult: Record<string, unknown> };
+    expect(toolResult).toMatchObject({ NODE_EXTRA_CA_CERTS: 1, same: true });
+    expect(toolResult["SSL_CERT_FILE"]).toBeGreaterThan(50);
+    expect(toolResult["token"]).toMatch(/^placeholder-[0-9a-f]{32}$/);
   },
 );
 

@@ -62,7 +62,7 @@ await using sandbox = await backend.acquire(
   {
     ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
     environment: new Map([["PATH", "/usr/bin:/bin"]]),
-    network: egress.networkOf(profile),
+    network: await egress.networkOf(profile),
   },
   AbortSignal.timeout(30_000),
 );

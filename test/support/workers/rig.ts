@@ -81,6 +81,8 @@ export function nodeToolPerProfile(module: string, name: string): Record<string,
 export interface RigOptions {
   /** By tool name; `module` is `misbehaving` unless given. */
   readonly tools: Readonly<Record<string, RigTool>>;
+  /** Credentials of the manifest, in its own words. */
+  readonly credentials?: Readonly<Record<string, unknown>>;
   /** Variables on top of the rig's own. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Modules that the rig's tool directory holds beside the fixtures, by path below it. */
@@ -161,13 +163,20 @@ export function workerEnvironment(
 }
 
 /** A manifest as text. */
-export function manifestText(tools: RigOptions["tools"]): string {
+export function manifestText(
+  tools: RigOptions["tools"],
+  credentials: RigOptions["credentials"] = {},
+): string {
   const entries = Object.entries(tools).map(([name, tool]) => [
     name,
     tool.executable === undefined ? { module: "misbehaving", ...tool } : tool,
   ]);
   // JSON is YAML.
-  return JSON.stringify({ version: 1, tools: Object.fromEntries(entries) }, undefined, 2);
+  return JSON.stringify(
+    { version: 1, credentials, tools: Object.fromEntries(entries) },
+    undefined,
+    2,
+  );
 }
 
 async function makeToolsDir(
@@ -202,7 +211,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   await makeToolsDir(fixtureTools, toolsDir, options.files, options.toolsDirMode);
   if (Object.values(options.tools).some(({ runtime }) => runtime === "node"))
     await makeToolsDir(nodeFixtureTools, nodeToolsDir, options.nodeFiles, options.toolsDirMode);
-  await writeFile(manifestPath, manifestText(options.tools));
+  await writeFile(manifestPath, manifestText(options.tools, options.credentials));
 
   const broker = owned.use(await startDevBroker());
   const environment = {

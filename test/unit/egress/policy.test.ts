@@ -157,7 +157,7 @@ describe("public", () => {
 
   test.each([{ private: true }, { sni: "any" }])("takes %j from it", (more) => {
     const met = meet(policy({ host: "a.example.com", ...more }), publicNetwork) as NetworkPolicy;
-    expect(grantFor(met, name("a.example.com"))).toEqual({
+    expect(grantFor(met, name("a.example.com"))).toMatchObject({
       allowsPrivate: false,
       allowsAnySni: false,
     });

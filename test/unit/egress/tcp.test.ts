@@ -31,7 +31,7 @@ test("connections that are open end with the sandbox, before its disposal goes o
   record.follow((connection) => ended.push(connection));
   const gone = new AbortController();
   const connections = new Connections({
-    ...{ policy, names, record, signal: gone.signal, onLast: () => undefined },
+    ...{ policy, names, record, signal: gone.signal, onLast: () => undefined, edge: undefined },
     host: {
       resolve: () => Promise.resolve(["127.0.0.1"]),
       endpoints: { has: () => Promise.resolve(false) },

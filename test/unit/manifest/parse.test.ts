@@ -349,7 +349,7 @@ tools:
     const keys =
       "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
     expect(warningsOf(text)).toEqual([
-      "m.yaml:2:1: default: unknown key, not used; the keys are version, tools",
+      "m.yaml:2:1: default: unknown key, not used; the keys are version, credentials, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,
       'm.yaml:8:5: tool "echo": resource_limits: not used by this worker',
       'm.yaml:10:5: tool "echo": executable: not used by this worker',
@@ -366,8 +366,8 @@ tools:
 
   test("is quoted when it is not a plain word, so that a warning stays one line", () => {
     expect(warningsOf(`version: 1\ntools: {}\n"a\\nb": 1\n${"x".repeat(70)}: 1`)).toEqual([
-      'm.yaml:3:1: "a\\nb": unknown key, not used; the keys are version, tools',
-      `m.yaml:4:1: "${"x".repeat(60)}"…: unknown key, not used; the keys are version, tools`,
+      'm.yaml:3:1: "a\\nb": unknown key, not used; the keys are version, credentials, tools',
+      `m.yaml:4:1: "${"x".repeat(60)}"…: unknown key, not used; the keys are version, credentials, tools`,
     ]);
   });
 

@@ -68,8 +68,10 @@ export interface OpenNetwork extends AsyncDisposable {
 
 /** A network that sandboxes are made with, in place of none or of the host's. */
 export interface SandboxNetwork {
-  /** Files of name service: where they are inside, and on the host. */
+  /** Files of name service and of TLS: where they are inside, and on the host. */
   readonly files: ReadonlyMap<string, string>;
+  /** Variables that its programs need, in place of those that they would have. */
+  readonly environment: ReadonlyMap<string, string>;
   /**
    * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
    * rejects. Whoever made the sandbox disposes it when the sandbox is gone.

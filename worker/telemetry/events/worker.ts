@@ -59,6 +59,13 @@ export const startEvents = {
     when: "`SANDBOX_HOST_NETWORK` is `public`. `tools` have the network `host`, by their entries or profiles.",
     action: "Give those that need a private host a [list](network.md) with it.",
   },
+  "network.credential_unusable": {
+    level: "warn",
+    message: "a credential was not added to a request, which was refused",
+    facts: { err: "error" },
+    when: "The value of a [credential](network.md#credentials) cannot be read, is empty or has control characters. The tool gets a 502.",
+    action: "Mend the file or the variable; files are read anew for each request.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",

@@ -1,0 +1,106 @@
+/**
+ * Requests on their way to a host, by real servers on both sides.
+ */
+import { once } from "node:events";
+import {
+  Agent,
+  type IncomingMessage,
+  type RequestListener,
+  createServer,
+  request,
+} from "node:http";
+import { type AddressInfo, type Server, createServer as createTcpServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { endToEndHeaders, forward } from "../../../worker/egress/http-forward.ts";
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A forwarder in front of a host; what it answers to a request with this body. */
+async function through(hostPort: number, body: string, method = "POST") {
+  const agent = new Agent({ keepAlive: true, host: "127.0.0.1", port: hostPort });
+  onTestFinished(() => agent.destroy());
+  const failures: unknown[] = [];
+  const port = await listen(
+    createServer((incoming, response) => {
+      const headers = endToEndHeaders(incoming.rawHeaders);
+      const target = incoming.url ?? "";
+      const { signal } = new AbortController();
+      forward({ incoming, response, target, headers, agent, signal }).catch((error: unknown) => {
+        failures.push(error);
+        response.writeHead(502).end();
+      });
+    }),
+  );
+  const sent = request({ port, host: "127.0.0.1", method, path: "/a?b", headers: { "X-A": "1" } });
+  // A body that nobody reads may be cut off.
+  sent.on("error", () => undefined);
+  sent.end(body);
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  const text = await answer.toArray().then(
+    (chunks) => Buffer.concat(chunks as Buffer[]).toString(),
+    () => "broken off",
+  );
+  return { status: answer.statusCode, text, headers: answer.headers, failures };
+}
+
+test("headers of the connection do not go on, nor those that it names", () => {
+  const raw = [
+    ...["Host", "a", "X-A", "1", "x-a", "2", "Connection", "close, X-Hop", "x-hop", "3"],
+    ...["Transfer-Encoding", "chunked", "Upgrade", "websocket", "TE", "trailers"],
+    ...["Keep-Alive", "timeout=1", "Proxy-Authorization", "mine", "Expect", "100-continue"],
+  ];
+  expect(endToEndHeaders(raw)).toEqual([
+    ["Host", "a"],
+    ["X-A", "1"],
+    ["x-a", "2"],
+  ]);
+});
+
+test("a body goes on as it is, and the answer comes back", async () => {
+  const body = "x".repeat(1_000_000);
+  const listener: RequestListener = (incoming, response) => {
+    void incoming.toArray().then((chunks: Buffer[]) => {
+      const { length } = Buffer.concat(chunks);
+      response.writeHead(201, { "X-Length": length, "X-Target": incoming.url });
+      response.end(body);
+    });
+  };
+  const answer = await through(await listen(createServer(listener)), body);
+  expect(answer).toMatchObject({ status: 201, text: body, failures: [] });
+  expect(answer.headers).toMatchObject({ "x-length": "1000000", "x-target": "/a?b" });
+});
+
+test("a host that answers before it has read all is heard", async () => {
+  const listener: RequestListener = (_incoming, response) => void response.writeHead(413).end("no");
+  const answer = await through(await listen(createServer(listener)), "x".repeat(8_000_000));
+  expect(answer).toMatchObject({ status: 413, text: "no" });
+});
+
+test.each([
+  ["ends without an answer", ""],
+  ["does not speak HTTP", "220 welcome\r\n\r\n"],
+  ["has endless headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(40_000)}\r\n\r\n`],
+  ["changes the protocol", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+])("a host that %s is a failure", async (_what, text) => {
+  const host = createTcpServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end(text));
+  });
+  const { status, failures } = await through(await listen(host), "", "GET");
+  expect(status).toBe(502);
+  expect(failures).toHaveLength(1);
+});
+
+test("an answer that breaks off breaks off for the client", async () => {
+  const host = createTcpServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"));
+  });
+  const answer = await through(await listen(host), "", "GET");
+  expect(answer).toMatchObject({ status: 200, text: "broken off", failures: [] });
+});

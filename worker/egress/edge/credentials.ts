@@ -1,0 +1,138 @@
+/**
+ * Values of credentials, read when a request needs them, and put into it.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import type { Credential, CredentialSource } from "../../protocol/credential.ts";
+import type { NetworkPolicy } from "../../protocol/network-rules.ts";
+
+/** Bytes of a value. */
+export const maxValueBytes = 16 * 1024;
+
+/** A header's name and value. */
+export type Header = readonly [name: string, value: string];
+
+/** Target and headers of a request. */
+export interface RequestHead {
+  readonly target: string;
+  readonly headers: readonly Header[];
+}
+
+/** A value that cannot be used; the message names neither place nor value. */
+export class CredentialError extends Error {
+  constructor(name: string, reason: string, options?: ErrorOptions) {
+    super(`the credential "${name}" cannot be used: its value ${reason}`, options);
+    this.name = "CredentialError";
+  }
+}
+
+/** Values of the worker's environment and files. */
+export class CredentialValues {
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #key = randomBytes(32);
+
+  constructor(environment: Readonly<Record<string, string | undefined>>) {
+    this.#environment = environment;
+  }
+
+  /** The meaningless text that stands for a value inside; the same as long as the worker runs. */
+  placeholderOf({ name }: Pick<Credential, "name">): string {
+    return `placeholder-${createHmac("sha256", this.#key).update(name).digest("hex").slice(0, 32)}`;
+  }
+
+  /** A request with the credential in it. Files are read anew. Throws CredentialError. */
+  async add(credential: Credential, head: RequestHead): Promise<RequestHead> {
+    const value = await this.#read(credential);
+    const { use } = credential;
+    switch (use.kind) {
+      case "header":
+        return withHeader(
+          head,
+          use.header,
+          use.template.replace("{value}", () => value),
+        );
+      case "basic": {
+        const pair = Buffer.from(`${use.user}:${value}`).toString("base64");
+        return withHeader(head, "Authorization", `Basic ${pair}`);
+      }
+      case "query":
+        return { ...head, target: withParameter(head.target, use.parameter, value) };
+      case "placeholder": {
+        const placeholder = this.placeholderOf(credential);
+        const headers = head.headers.map(
+          ([name, text]) => [name, text.replaceAll(placeholder, () => value)] as const,
+        );
+        return { ...head, headers };
+      }
+    }
+  }
+
+  async #read({ name, source }: Credential): Promise<string> {
+    const text = await this.#textOf(name, source);
+    const value = text.replace(/\r?\n$/, "");
+    if (value === "") throw new CredentialError(name, "is empty");
+    // Line breaks would begin another header.
+    if (/\p{Cc}/u.test(value)) throw new CredentialError(name, "has control characters");
+    return value;
+  }
+
+  async #textOf(name: string, source: CredentialSource): Promise<string> {
+    if (source.kind === "env") return this.#environment[source.name] ?? "";
+    let bytes: Uint8Array | undefined;
+    try {
+      // Without waiting for the writer of a pipe.
+      await using file = await open(source.name, constants.O_RDONLY | constants.O_NONBLOCK);
+      bytes = await readBounded(file);
+    } catch (cause) {
+      throw new CredentialError(name, "cannot be read", { cause });
+    }
+    if (bytes === undefined)
+      throw new CredentialError(name, `is not in a regular file of at most ${maxValueBytes} bytes`);
+    return Buffer.from(bytes).toString();
+  }
+}
+
+/** Variables of a sandbox whose text stands for values, with this text. */
+export function placeholdersOf(
+  { lists }: NetworkPolicy,
+  values: Pick<CredentialValues, "placeholderOf">,
+): ReadonlyMap<string, string> {
+  const credentials = lists.flat().flatMap(({ requests }) => requests?.credential ?? []);
+  return new Map(
+    credentials.flatMap((credential) => {
+      const { use } = credential;
+      return use.kind === "placeholder" ? [[use.variable, values.placeholderOf(credential)]] : [];
+    }),
+  );
+}
+
+/** Undefined for what is no regular file, or too large. */
+async function readBounded(file: FileHandle): Promise<Uint8Array | undefined> {
+  if (!(await file.stat()).isFile()) return undefined;
+  const buffer = new Uint8Array(maxValueBytes + 1);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+  return bytesRead > maxValueBytes ? undefined : buffer.subarray(0, bytesRead);
+}
+
+function withHeader({ target, headers }: RequestHead, name: string, value: string): RequestHead {
+  const others = headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase());
+  return { target, headers: [...others, [name, value]] };
+}
+
+/** Takes the place of parameters of this name. */
+function withParameter(target: string, name: string, value: string): string {
+  const [path = "", ...query] = target.split("?");
+  const given = query.join("?").split("&");
+  const others = given.filter((part) => part !== "" && nameOf(part) !== name);
+  return `${path}?${[...others, `${name}=${encodeURIComponent(value)}`].join("&")}`;
+}
+
+function nameOf(part: string): string {
+  const [name = ""] = part.split("=");
+  try {
+    return decodeURIComponent(name.replaceAll("+", " "));
+  } catch {
+    return name;
+  }
+}

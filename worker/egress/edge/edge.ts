@@ -1,0 +1,231 @@
+/**
+ * Opened connections of one sandbox: ends TLS, checks each request, and sends it on.
+ */
+import { Agent, type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import type { Socket } from "node:net";
+import { TLSSocket, createSecureContext } from "node:tls";
+import { canonicalName } from "../../protocol/host-pattern.ts";
+import type { RefusalReason } from "../../protocol/execution.ts";
+import type { RequestRule } from "../../protocol/request-rules.ts";
+import { endToEndHeaders, forward, maxHeaderBytes } from "../http-forward.ts";
+import type { Destination, Grant } from "../policy.ts";
+import type { OpenConnection } from "../record.ts";
+import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
+import type { Authority } from "./authority.ts";
+import { CredentialError, type CredentialValues } from "./credentials.ts";
+import { judgeRequest } from "./requests.ts";
+
+/** Milliseconds for the headers of a request, and for the handshake before it. */
+export const headersTimeoutMs = 10_000;
+
+/** How often that is looked at. */
+const checkMs = 1_000;
+
+/** What the tool is told, for some reasons. */
+const explanations: Partial<Record<RefusalReason, string>> = {
+  request: "the network of this tool does not allow this request",
+  credential: "the credential of this host cannot be used",
+  certificate: "the certificate of this host is not valid",
+};
+
+/** What opened connections need. */
+export interface EdgeParts {
+  readonly authority: Pick<Authority, "leafFor">;
+  readonly credentials: Pick<CredentialValues, "add">;
+  /** Told of a credential that cannot be used. */
+  readonly onCredentialFailed: (error: CredentialError) => void;
+  readonly host: UpstreamParts;
+  /** Milliseconds without a byte, after which a connection ends. */
+  readonly idleMs: number;
+  /** Aborts with the sandbox. */
+  readonly signal: AbortSignal;
+}
+
+/** A connection to a name, and what is granted of it. */
+export interface OpenedHost {
+  readonly connection: OpenConnection;
+  readonly destination: Extract<Destination, { kind: "name" }>;
+  readonly grant: Grant;
+  readonly requests: readonly (readonly RequestRule[])[];
+}
+
+interface ServedConnection extends OpenedHost {
+  readonly isSecure: boolean;
+  readonly agent: Agent;
+  /** Aborts with the connection. */
+  readonly signal: AbortSignal;
+  isBusy: boolean;
+  /** Bytes of earlier requests and responses. */
+  counted: { readonly read: number; readonly written: number };
+}
+
+/** Serves opened connections until its signal aborts. */
+export class Edge {
+  readonly #parts: EdgeParts;
+  readonly #connections = new Map<Socket, ServedConnection>();
+  readonly #server = createServer({
+    ...{ maxHeaderSize: maxHeaderBytes, insecureHTTPParser: false, requireHostHeader: true },
+    ...{ headersTimeout: headersTimeoutMs, requestTimeout: 0 },
+    connectionsCheckingInterval: checkMs,
+  });
+
+  constructor(parts: EdgeParts) {
+    this.#parts = parts;
+    const server = this.#server;
+    server.timeout = parts.idleMs;
+    server.keepAliveTimeout = parts.idleMs;
+    server.on("request", (request, response) => void this.#answer(request, response));
+    // It never listens. From this event on it looks at the times of connections.
+    server.emit("listening");
+    parts.signal.addEventListener("abort", () => {
+      for (const [stream, served] of this.#connections) count(stream, served);
+      server.close();
+    });
+  }
+
+  /** Takes over a connection whose first bytes have been looked at. */
+  async take(client: Socket, host: OpenedHost, isSecure: boolean): Promise<void> {
+    const gone = new AbortController();
+    const signal = AbortSignal.any([this.#parts.signal, gone.signal]);
+    const agent = this.#agentOf(host, isSecure, signal);
+    const stream = isSecure ? await this.#endTls(client, host) : client;
+    const counted = { read: 0, written: 0 };
+    const served = { ...host, isSecure, agent, signal, isBusy: false, counted };
+    this.#connections.set(stream, served);
+    stream.once("close", () => {
+      this.#connections.delete(stream);
+      count(stream, served);
+      host.connection.end();
+      gone.abort(new Error("the connection is gone"));
+      agent.destroy();
+    });
+    this.#server.emit("connection", stream);
+    stream.resume();
+  }
+
+  async #endTls(client: Socket, { destination, connection }: OpenedHost): Promise<TLSSocket> {
+    const { authority } = this.#parts;
+    const secureContext = createSecureContext(await authority.leafFor(destination.name));
+    if (client.destroyed) throw new Error("the connection is gone");
+    const options = { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] };
+    const stream = new TLSSocket(client, options);
+    stream.on("error", () => stream.destroy());
+    // Ends before that where a program does not accept the certificate.
+    const onEnd = (): void => connection.end("handshake");
+    stream.once("close", onEnd);
+    stream.once("secure", () => stream.off("close", onEnd));
+    return stream;
+  }
+
+  /** Connects when a request needs it, and again when the host has ended a connection. */
+  #agentOf(
+    { destination, grant, connection }: OpenedHost,
+    isSecure: boolean,
+    signal: AbortSignal,
+  ): Agent {
+    const connect = async (): Promise<Socket> => {
+      const socket = await connectUpstream(destination, grant, this.#parts.host, signal);
+      connection.address = socket.remoteAddress;
+      return isSecure ? secure(socket, destination.name, signal) : socket;
+    };
+    const agent = new Agent({ keepAlive: true });
+    agent.createConnection = (_options, callback) => {
+      connect().then(
+        (socket) => callback?.(null, socket),
+        (error: unknown) => callback?.(error as Error, undefined as never),
+      );
+      return undefined;
+    };
+    return agent;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    const served = this.#connections.get(socket);
+    // A second request before the answer to the first would not be bounded.
+    if (served === undefined || served.isBusy) return void socket.destroy();
+    served.isBusy = true;
+    response.once("close", () => {
+      count(socket, served);
+      served.isBusy = false;
+    });
+    response.sendDate = false;
+    try {
+      await this.#forward(request, response, served);
+    } catch (error) {
+      this.#refuse(response, served, error);
+    }
+  }
+
+  async #forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    served: ServedConnection,
+  ): Promise<void> {
+    const { requests, isSecure, destination, agent, signal } = served;
+    const { method = "", url: target = "" } = request;
+    const allowed = isOfHost(request, destination)
+      ? judgeRequest(requests, { method, target, isSecure })
+      : undefined;
+    if (allowed === undefined) throw new RefusedError("request");
+    const { credential } = allowed;
+    const { name, port } = destination;
+    const host = port === defaultPort(isSecure) ? name : `${name}:${port}`;
+    const others = endToEndHeaders(request.rawHeaders).filter(
+      ([header]) => !/^host$/i.test(header),
+    );
+    const head = { target, headers: [["Host", host] as const, ...others] };
+    const { credentials } = this.#parts;
+    const sent = credential === undefined ? head : await credentials.add(credential, head);
+    await forward({ incoming: request, response, ...sent, agent, signal });
+  }
+
+  #refuse(response: ServerResponse, served: ServedConnection, error: unknown): void {
+    const { destination, connection, signal } = served;
+    // Nobody waits for the answer.
+    if (signal.aborted) return void response.destroy();
+    const { name: host, port } = destination;
+    if (error instanceof CredentialError) this.#parts.onCredentialFailed(error);
+    const refused =
+      error instanceof RefusedError
+        ? error
+        : new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
+    connection.address ??= refused.address;
+    connection.refuseRequest(refused.reason);
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const { reason, detail } = refused;
+    const code = detail === undefined ? reason : `${reason}, ${detail}`;
+    const text = `${host}:${port}: ${explanations[reason] ?? "the host cannot be used"} (${code})\n`;
+    // What is left of the request is not read.
+    response.writeHead(reason === "request" ? 403 : 502, {
+      ...{ "Content-Type": "text/plain", "Content-Length": Buffer.byteLength(text) },
+      Connection: "close",
+    });
+    response.end(text);
+  }
+}
+
+/** Counts what passed since the last time. */
+function count({ bytesRead, bytesWritten }: Socket, served: ServedConnection): void {
+  const { connection, counted } = served;
+  connection.sent(bytesRead - counted.read);
+  connection.received(bytesWritten - counted.written);
+  served.counted = { read: bytesRead, written: bytesWritten };
+}
+
+function defaultPort(isSecure: boolean): number {
+  return isSecure ? 443 : 80;
+}
+
+/** Whether its one Host is the name that was connected to, and names no other port. */
+function isOfHost(
+  { rawHeaders }: IncomingMessage,
+  { name, port }: OpenedHost["destination"],
+): boolean {
+  const hosts = rawHeaders.filter(
+    (_, index) => rawHeaders[index - 1]?.toLowerCase() === "host" && index % 2 === 1,
+  );
+  const [host = "", given] = (hosts[0] ?? "").split(":");
+  if (hosts.length !== 1 || canonicalName(host) !== name) return false;
+  return given === undefined || given === String(port);
+}

@@ -1,0 +1,72 @@
+/**
+ * Which requests of HTTP the rules of a host allow.
+ */
+import type { Credential } from "../../protocol/credential.ts";
+import type { RequestRule } from "../../protocol/request-rules.ts";
+
+/** A request that is allowed, with the credential that it gets. */
+export interface AllowedRequest {
+  readonly credential: Credential | undefined;
+}
+
+/** A request as it came. */
+export interface GivenRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Whether it came by TLS. */
+  readonly isSecure: boolean;
+}
+
+/**
+ * A request needs a rule of each list. Its credential is that of the first rule that matches and
+ * has one. Undefined for a request that is not allowed.
+ */
+export function judgeRequest(
+  lists: readonly (readonly RequestRule[])[],
+  request: GivenRequest,
+): AllowedRequest | undefined {
+  if (!/^\/[\x21-\x7e]*$/.test(request.target) || request.target.includes("#")) return undefined;
+  const path = plainPathOf(request.target);
+  const matching = lists.map((rules) => rules.filter((rule) => matches(rule, request, path)));
+  if (matching.some((rules) => rules.length === 0)) return undefined;
+  const credentials = matching.flat().map(({ credential }) => credential);
+  return { credential: credentials.find((credential) => credential !== undefined) };
+}
+
+function matches(
+  { methods, paths, credential }: RequestRule,
+  { method, isSecure }: GivenRequest,
+  path: string | undefined,
+): boolean {
+  // A credential is never sent without TLS.
+  if (credential !== undefined && !isSecure) return false;
+  if (methods?.includes(method) === false) return false;
+  if (paths === undefined) return true;
+  return path !== undefined && paths.some((pattern) => matchesPath(pattern, path));
+}
+
+function matchesPath(pattern: string, path: string): boolean {
+  return pattern.endsWith("/*") ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
+}
+
+/**
+ * The path after one percent-decoding; undefined where servers differ in what it means: with levels
+ * `.` and `..` (also before `;`), with a backslash, with a slash, a percent sign or a control
+ * character that is encoded, or not in UTF-8.
+ */
+export function plainPathOf(target: string): string | undefined {
+  const [encoded = ""] = target.split("?");
+  if (encoded.includes("\\") || /%(?:2f|5c|25)/i.test(encoded)) return undefined;
+  const path = decoded(encoded);
+  if (path === undefined || /\p{Cc}/u.test(path)) return undefined;
+  return path.split("/").some((level) => /^\.{1,2}(?:;|$)/.test(level)) ? undefined : path;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Forwards one request of HTTP/1.1 from a sandbox to its host.
+ */
+import { type Agent, type IncomingMessage, type ServerResponse, request } from "node:http";
+import { pipeline } from "node:stream/promises";
+
+/** Bytes of the headers of a request or a response. */
+export const maxHeaderBytes = 32 * 1024;
+
+/** Headers of one connection, which the next one does not get: RFC 9110, section 7.6.1. */
+const connectionHeaders = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** A header's name and value. */
+type Header = readonly [name: string, value: string];
+
+/** A request on its way. */
+export interface Forwarding {
+  /** As it came; its body is taken from it. */
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Path and query. */
+  readonly target: string;
+  /** Those of {@link endToEndHeaders}, with changes. */
+  readonly headers: readonly Header[];
+  /** Connects to the host. Its error is thrown as it is. */
+  readonly agent: Agent;
+  readonly signal: AbortSignal;
+}
+
+/** Headers that go on, without those of the connection. */
+export function endToEndHeaders(rawHeaders: readonly string[]): readonly Header[] {
+  const headers = Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
+    return [rawHeaders[2 * index] ?? "", rawHeaders[2 * index + 1] ?? ""] as const;
+  });
+  const named = headers
+    .filter(([name]) => name.toLowerCase() === "connection")
+    .flatMap(([, value]) => value.split(",").map((name) => name.trim().toLowerCase()));
+  const dropped = new Set([...connectionHeaders, "expect", ...named]);
+  return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
+}
+
+/**
+ * Sends a request and its response, each as fast as the other side reads. Throws what the agent
+ * throws, as long as nothing of a response was sent; else ends the connection.
+ */
+export async function forward(forwarding: Forwarding): Promise<void> {
+  const { incoming, response, target, headers, agent, signal } = forwarding;
+  const hasBody = incoming.headers["transfer-encoding"] !== undefined;
+  const outgoing = request({
+    ...{ agent, signal, path: target, setHost: false, maxHeaderSize: maxHeaderBytes },
+    method: incoming.method ?? "GET",
+    headers: [...headers, ...(hasBody ? [["Transfer-Encoding", "chunked"]] : [])].flat(),
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  outgoing.once("response", resolve);
+  outgoing.on("error", reject);
+  // Without an error where the host changes the protocol.
+  outgoing.once("close", () => reject(new Error("the host did not answer")));
+  // A host may answer before it has read all.
+  pipeline(incoming, outgoing).catch(reject);
+  const answer = await promise;
+  const { statusCode = 502, statusMessage = "", rawHeaders } = answer;
+  try {
+    response.writeHead(statusCode, statusMessage, endToEndHeaders(rawHeaders).flat());
+    await pipeline(answer, response);
+  } catch {
+    response.destroy();
+  } finally {
+    if (!outgoing.writableFinished) outgoing.destroy();
+  }
+}
