@@ -3,6 +3,7 @@
  */
 import type { HostPattern } from "../../worker/protocol/host-pattern.ts";
 import type { NetworkRule } from "../../worker/protocol/network-rules.ts";
+import type { RequestRule } from "../../worker/protocol/request-rules.ts";
 import type { Explanation, Source } from "./explain.ts";
 
 /** What no list opens. */
@@ -46,16 +47,19 @@ export function wordsOf(explanation: Explanation): readonly string[] {
 
 /** An entry of a list. */
 export function ruleWords(rule: NetworkRule): string {
-  const { host, ports, allowsPrivate, allowsAnySni, requests = {} } = rule;
-  const { methods, paths, credential } = requests;
+  const { host, ports, allowsPrivate, allowsAnySni, requests } = rule;
   const options = [
+    ...(requests === undefined ? [] : [requestWords(requests)]),
     ...(allowsPrivate ? ["also at addresses that are not public"] : []),
-    ...(methods === undefined ? [] : [`only requests ${methods.join(", ")}`]),
-    ...(paths === undefined ? [] : [`only paths ${paths.join(", ")}`]),
-    ...(credential === undefined ? [] : [`with the credential ${credential.name}`]),
     ...(allowsAnySni ? ["with any name in TLS, or without TLS"] : []),
   ];
   return [`${hostWords(host)} on ${portWords(ports)}`, ...options].join(", ");
+}
+
+function requestWords({ methods, paths, credential }: RequestRule): string {
+  const of = paths === undefined ? "" : ` for ${paths.join(", ")}`;
+  const added = credential === undefined ? "" : ` with the credential ${credential.name}`;
+  return `requests${methods === undefined ? "" : ` ${methods.join(", ")}`}${of}${added}, opened by the worker`;
 }
 
 function hostWords(host: HostPattern): string {

@@ -13,6 +13,7 @@ import { basename } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { listedSandbox, nodeInside } from "../../support/sandboxes/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
@@ -141,8 +142,16 @@ subprocess.run(["/usr/bin/curl", "-sS", "${url}"], check=True)`),
       expect(headers).toContain(`Host\napi.example.com:${port}`);
     }
     expect(sandbox.networkUsage).toMatchObject({ connections: 3, refused: 0, refusals: [] });
-    expect(sandbox.networkUsage!.sentBytes).toBeGreaterThan(150);
-    expect(sandbox.networkUsage!.receivedBytes).toBeGreaterThan(150);
+    const ended: EndedConnection[] = [];
+    sandbox.connections!.follow((connection) => ended.push(connection));
+    const rules = [`{ host: api.example.com, ports: [${port}], private: true, credential: other }`];
+    const allowed = { name: "api.example.com", address: "127.0.0.1", port, rules };
+    expect(ended).toMatchObject([allowed, allowed, allowed]);
+    for (const { refusal, sentBytes, receivedBytes } of ended) {
+      expect(refusal).toBeUndefined();
+      expect(sentBytes).toBeGreaterThan(50);
+      expect(receivedBytes).toBeGreaterThan(50);
+    }
   });
 
   test("is nowhere in the sandbox, on the disk of the worker or in its record", async (context) => {
@@ -193,7 +202,10 @@ print(sorted(places.get("${hash(control)}", [])), sorted(places.get("${hash(secr
       "['environment', 'file', 'memory'] []",
     ]);
     expect(upstream.requests[0]!.headers).toContain(secret);
-    expect(JSON.stringify(sandbox.networkUsage)).not.toContain(secret);
+    const ended: EndedConnection[] = [];
+    sandbox.connections!.follow((connection) => ended.push(connection));
+    expect(ended).toHaveLength(1);
+    expect(JSON.stringify([sandbox.networkUsage, ended])).not.toContain(secret);
     const found = async (text: string): Promise<boolean> =>
       await promisify(execFile)("/usr/bin/grep", ["-rqa", text, given.base]).then(
         () => true,

@@ -88,7 +88,7 @@ test.each<[tool: string, lines: readonly unknown[]]>([
       "  any.example.com on port 443, with any name in TLS, or without TLS",
       "  192.0.2.10 on port 22",
       "  addresses of 198.51.100.0/24 on port 443",
-      "  api.other.com on port 443, only requests GET, HEAD, only paths /v1/*, with the credential other",
+      "  api.other.com on port 443, requests GET, HEAD for /v1/* with the credential other, opened by the worker",
       "At most 16 connections at once.",
       ...never,
     ],
