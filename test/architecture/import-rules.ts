@@ -122,6 +122,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "lru-cache": [
     "worker/artifacts/cache/",
     "worker/broker/dev/",
+    "worker/egress/resolve-cache.ts",
     "worker/invocation/",
     "worker/runners/",
   ],
