@@ -6,6 +6,7 @@ import { type AddressInfo, type Server, createServer } from "node:net";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
+import { isRoot } from "../../support/is-root.ts";
 import { type Rig, nodeTool, startRig } from "../../support/workers/rig.ts";
 
 /** Connects to what it is told, and says what came of it. */
@@ -114,6 +115,19 @@ test("an address that is not public is refused without private, and the answer s
     refused: 1,
     refusals: [{ host: "127.0.0.1", port, reason: "not-public" }],
   });
+});
+
+test("sandboxes are entered by a process of their own user, without groups and capabilities", async (context) => {
+  if (!isRoot) context.skip("a worker that is not root has one user");
+  await rig.call("cold", { host: "127.0.0.1", port });
+  const status = await readFile(`/proc/${await doorOf(process.pid)}/status`, "utf8");
+  const fieldOf = (name: string): string =>
+    new RegExp(`^${name}:[ \\t]*(.*)$`, "m").exec(status)![1]!;
+  const ids = Array<number>(4).fill(rig.config.sandbox.uid).join("\t");
+  expect(["Uid", "Gid"].map(fieldOf)).toEqual([ids, ids]);
+  expect(fieldOf("Groups").trim()).toBe("");
+  for (const kind of ["CapPrm", "CapEff", "CapInh", "CapAmb"])
+    expect(fieldOf(kind)).toMatch(/^0+$/);
 });
 
 test(
