@@ -11,7 +11,7 @@ import type {
 } from "./doctor/attacks/attacked-worker.ts";
 import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
-import { type Resolve, resolveByHost } from "./egress/resolve.ts";
+import { type LookUp, lookUpByHost } from "./egress/resolve.ts";
 import type { Invoker } from "./invocation/invoker.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
@@ -91,12 +91,12 @@ async function openAttacked(
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
   await using opened = new AsyncDisposableStack();
   const askedNames: string[] = [];
-  const resolve: Resolve = (name, whileAsking) => {
+  const lookUp: LookUp = (name, whileAsking) => {
     if (askedNames.length < maxAskedNames) askedNames.push(name);
-    return resolveByHost(name, whileAsking);
+    return lookUpByHost(name, whileAsking);
   };
   const foundation = opened.use(
-    await openFoundation(attackedConfig, attackedHost, signal, { profiles, resolve }),
+    await openFoundation(attackedConfig, attackedHost, signal, { profiles, lookUp }),
   );
   const wired = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
   const { invoker, starts } = wired;

@@ -5,7 +5,7 @@ import { openCachedStore } from "../artifacts/open.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { timeLimitProblem } from "../broker/open.ts";
 import type { Config } from "../config/config.ts";
-import type { Resolve } from "../egress/resolve.ts";
+import type { LookUp } from "../egress/resolve.ts";
 import type { InstallMode } from "../environments/installations.ts";
 import type { ToolEnvironments } from "../environments/tool-environments.ts";
 import type { ToolCatalog } from "../manifest/catalog.ts";
@@ -55,7 +55,7 @@ export interface FoundationOptions {
   /** Replace the profiles of the configuration. */
   readonly profiles?: Profiles | undefined;
   /** Finds the addresses of names for sandboxes. Default: as the host does. */
-  readonly resolve?: Resolve;
+  readonly lookUp?: LookUp;
   /** How packages that are not there are installed. Default: in the background. */
   readonly installs?: InstallMode;
 }
@@ -68,7 +68,7 @@ export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  { profiles: ownProfiles, installs = "background", resolve }: FoundationOptions = {},
+  { profiles: ownProfiles, installs = "background", lookUp }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = parts.use(await openAudit(config, host));
@@ -95,7 +95,7 @@ export async function openFoundation(
       log: host.log.child({ part: "code" }),
     }),
   );
-  const egress = await openEgress(config, host, scratchDir, resolve);
+  const egress = await openEgress(config, host, scratchDir, lookUp);
   const { checks } = backend.facts(restrictiveProfile);
   const tryEgress = (whileTrying: AbortSignal): Promise<HostCheck> =>
     checkEgress({ egress, backend }, checks, whileTrying);

@@ -18,11 +18,12 @@ import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
 import { abortable } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import {
-  type Resolve,
+  type LookUp,
   type WorkerEndpoint,
   WorkerEndpoints,
-  resolveByHost,
+  lookUpByHost,
 } from "../egress/resolve.ts";
+import { keptFor } from "../egress/resolve-cache.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -181,10 +182,11 @@ export function openEgress(
   config: Config,
   host: Host,
   scratchDir: string,
-  resolve: Resolve = resolveByHost,
+  lookUp: LookUp = lookUpByHost,
 ): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
+  const resolve = keptFor(lookUp, clock);
   const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
   const credentials = { environment: host.environment, onFailed };
   return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
