@@ -138,7 +138,12 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   "read-tls-client-hello": ["worker/egress/tcp.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
-  yaml: ["harness/discovery/", "harness/network/", "harness/tool/", "worker/support/json/yaml-document.ts"],
+  yaml: [
+    "harness/discovery/",
+    "harness/network/",
+    "harness/tool/",
+    "worker/support/json/yaml-document.ts",
+  ],
   zod: [
     "harness/invoke/tool-logs.ts",
     "harness/messages.ts",
