@@ -1,6 +1,6 @@
 """
 Connects to the address at which clouds hand a machine its credentials. It connects, and asks for
-nothing.
+nothing: a service waits for a request, where a network that refuses the address ends the connection.
 """
 
 import socket
@@ -12,7 +12,11 @@ def attack(target):
     def connecting(host):
         def go():
             with socket.create_connection((host, 80), timeout=1) as connection:
-                return f"{connection.getpeername()[0]} takes connections"
+                try:
+                    is_ended = connection.recv(1) == b""
+                except socket.timeout:
+                    is_ended = False
+                return None if is_ended else f"{connection.getpeername()[0]} takes connections"
 
         return go
 

@@ -108,9 +108,10 @@ function bodyOf({ lists, maxConnections, ...facts }: Explanation): object {
     ...(lists.length > 0 && {
       lists: lists.map(({ from, rules }) => ({
         from,
-        rules: rules.map(({ text, host, ports, allowsPrivate, allowsAnySni }) => ({
+        rules: rules.map(({ text, host, ports, allowsPrivate, allowsAnySni, requests }) => ({
           ...{ entry: text, host, ports },
           ...{ private: allowsPrivate, sni: allowsAnySni ? "any" : "exact" },
+          ...(requests && { ...requests, credential: requests.credential?.name }),
         })),
       })),
       max_connections: maxConnections,

@@ -42,7 +42,11 @@ export function withNetwork(
     share: (directory) => backend.share(directory),
     acquire: async (request, signal) => {
       const profile = { ...request.profile, network };
-      return backend.acquire({ ...request, profile, network: await networkOf(profile) }, signal);
+      const [own, given] = [request.network?.environment, await networkOf(profile)];
+      // Variables of the other network name what is not there.
+      const others = [...request.environment].filter(([name]) => own?.has(name) !== true);
+      const environment = new Map([...others, ...(given?.environment ?? [])]);
+      return backend.acquire({ ...request, profile, environment, network: given }, signal);
     },
     [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
   };

@@ -128,6 +128,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/artifacts/cache/",
     "worker/broker/dev/",
     "worker/egress/edge/",
+    "worker/egress/resolve-cache.ts",
     "worker/invocation/",
     "worker/runners/",
   ],

@@ -22,6 +22,15 @@ export interface WorkerEndpoint {
   readonly port: number;
 }
 
+/** The addresses of a name, and for how long they hold. */
+export interface Lookup {
+  readonly addresses: readonly string[];
+  readonly ttlSeconds: number;
+}
+
+/** Rejects for a name without addresses, and when the signal aborts. */
+export type LookUp = (name: string, signal: AbortSignal) => Promise<Lookup>;
+
 /** The addresses of a name, IPv4 first. Rejects for one without, and when the signal aborts. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
@@ -30,18 +39,24 @@ export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly st
  * search domains, which would ask for others. Never by getaddrinfo(3), whose threads a slow name
  * server could keep from all others.
  */
-export const resolveByHost: Resolve = async (name, signal) => {
+export const lookUpByHost: LookUp = async (name, signal) => {
   const known = await addressesInHosts(name);
-  if (known.length > 0) return known;
+  // The file may change at any time.
+  if (known.length > 0) return { addresses: known, ttlSeconds: 0 };
   const resolver = new Resolver(questions);
   const cancel = (): void => resolver.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
     signal.throwIfAborted();
-    const both = [resolver.resolve4(name), resolver.resolve6(name)];
+    const withTtl = { ttl: true } as const;
+    const both = [resolver.resolve4(name, withTtl), resolver.resolve6(name, withTtl)];
     const [ipv4, ipv6] = await Promise.allSettled(both);
     const found = [ipv4, ipv6].flatMap((one) => (one?.status === "fulfilled" ? one.value : []));
-    if (found.length > 0) return found;
+    if (found.length > 0)
+      return {
+        addresses: found.map(({ address }) => address),
+        ttlSeconds: Math.min(...found.map(({ ttl }) => ttl)),
+      };
     throw ipv4?.status === "rejected" ? ipv4.reason : new Error("the name has no address");
   } finally {
     signal.removeEventListener("abort", cancel);

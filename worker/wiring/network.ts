@@ -11,7 +11,8 @@ import { isolates } from "../sandbox/registry.ts";
 import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
 import { abortable } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { type WorkerEndpoint, WorkerEndpoints, resolveByHost } from "../egress/resolve.ts";
+import { type WorkerEndpoint, WorkerEndpoints, lookUpByHost } from "../egress/resolve.ts";
+import { keptFor } from "../egress/resolve-cache.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -115,9 +116,10 @@ function networkOf(tool: ToolEntry, choice: NetworkChoice): Network | undefined 
 export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
+  const resolve = keptFor(lookUpByHost, clock);
   const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
   const credentials = { environment: host.environment, onFailed };
-  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock, credentials });
+  return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
 }
 
 /** The broker, the store and the worker's own listener. */

@@ -7,6 +7,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
+import { isRoot } from "../../support/is-root.ts";
 import { patience } from "../../support/patience.ts";
 import { type AuditFacts, auditLinesOf } from "../../support/workers/audit-lines.ts";
 import { type Rig, nodeTool, reachableDirectory, startRig } from "../../support/workers/rig.ts";
@@ -256,6 +257,19 @@ test("an address that is not public is refused without private, and the answer s
     ...{ address: "127.0.0.1", port, verdict: "refused", reason: "not-public" },
     ...{ rule: `127.0.0.1:${port}`, sentBytes: 0, receivedBytes: 0 },
   });
+});
+
+test("sandboxes are entered by a process of their own user, without groups and capabilities", async (context) => {
+  if (!isRoot) context.skip("a worker that is not root has one user");
+  await rig.call("cold", { host: "127.0.0.1", port });
+  const status = await readFile(`/proc/${await doorOf(process.pid)}/status`, "utf8");
+  const fieldOf = (name: string): string =>
+    new RegExp(`^${name}:[ \\t]*(.*)$`, "m").exec(status)![1]!;
+  const ids = Array<number>(4).fill(rig.config.sandbox.uid).join("\t");
+  expect(["Uid", "Gid"].map(fieldOf)).toEqual([ids, ids]);
+  expect(fieldOf("Groups").trim()).toBe("");
+  for (const kind of ["CapPrm", "CapEff", "CapInh", "CapAmb"])
+    expect(fieldOf(kind)).toMatch(/^0+$/);
 });
 
 test(

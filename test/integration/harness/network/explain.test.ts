@@ -9,6 +9,8 @@ import { CliRun } from "../cli-process.ts";
 
 const manifest = `
 version: 1
+credentials:
+  other: { header: "X-Key: {value}", value: "env:OTHER_KEY", hosts: [api.other.com] }
 tools:
   closed: { module: m, function: f, network: none }
   open: { module: m, function: f, network: host }
@@ -25,6 +27,7 @@ tools:
         - { host: any.example.com, sni: any }
         - 192.0.2.10:22
         - 198.51.100.0/24
+        - { host: api.other.com, methods: [GET, HEAD], paths: ["/v1/*"], credential: other }
       max_connections: 16
   both: { module: m, function: f, sandbox_profile: web, network: { allow: [a.example.com, b.example.org] } }
   within: { module: m, function: f, sandbox_profile: web, network: { allow: [a.example.com] } }
@@ -85,6 +88,7 @@ test.each<[tool: string, lines: readonly unknown[]]>([
       "  any.example.com on port 443, with any name in TLS, or without TLS",
       "  192.0.2.10 on port 22",
       "  addresses of 198.51.100.0/24 on port 443",
+      "  api.other.com on port 443, requests GET, HEAD for /v1/* with the credential other, opened by the worker",
       "At most 16 connections at once.",
       ...never,
     ],
@@ -163,6 +167,9 @@ test("prints every tool as a line of JSON", async () => {
   const { stdout, exitCode } = await explained(undefined, ["--json"]);
   expect(exitCode).toBe(0);
   const rows = stdout.split("\n").slice(0, -1);
+  const { rules } = (JSON.parse(rows[3]!) as { lists: { rules: unknown[] }[] }).lists[0]!;
+  expect(rules.at(-1)).toMatchObject({ methods: ["GET", "HEAD"], credential: "other" });
+  expect(stdout).not.toContain("OTHER_KEY");
   const rule = { private: false, sni: "exact", ports: [443] };
   expect(rows.map((row): unknown => JSON.parse(row))).toMatchObject([
     { tool: "closed", profile: "standard", network: "none", from: ["tool"] },

@@ -87,19 +87,25 @@ test("a sandbox gets its network in place of the profile's, and shows its connec
       onConnection: (connection) => connections.push(connection),
     },
   );
-  const environment = new Map([["PATH", "/usr/bin:/bin"]]);
+  const environment = new Map([
+    ["PATH", "/usr/bin:/bin"],
+    ["SSL_CERT_FILE", "/of/its/network"],
+  ]);
+  const others = { files: new Map(), environment: new Map([["SSL_CERT_FILE", "/of/its/network"]]) };
   const sandbox = await backend.acquire(
     {
       ...{ profile: restrictiveProfile, memoryBound: "address-space", mounts: [], devices: [] },
       environment,
+      network: { ...others, open: () => Promise.reject(new Error("it is another one")) },
     },
     never,
   );
   onTestFinished(() => sandbox[Symbol.asyncDispose]());
   const program = `
-import socket
+import os, socket
+print("SSL_CERT_FILE" in os.environ, end=" ")
 print(socket.create_connection(("a.example.com", ${port})).recv(100).decode())`;
   const execution = await sandbox.start({ argv: ["/usr/bin/python3", "-c", program] });
-  expect((await execution.exited).stdout.text).toBe("hello\n");
+  expect((await execution.exited).stdout.text).toBe("False hello\n");
   expect(learnedNetwork(connections)).toBe(`network:\n  allow:\n    - a.example.com:${port}\n`);
 });
