@@ -309,6 +309,16 @@ describe("CONNECT", { tags: "promise-S38" }, () => {
     expect(await proxy.exchange(open("a.example.com", port))).toMatch(/ 403 [^]*\(not-public\)\n$/);
   });
 
+  test("has a bound of connections to the proxy that ask for nothing", async () => {
+    const proxy = await startProxy([entry(1)], 2);
+    for (let count = 0; count < 2; count++) await proxy.connect();
+    expect(await proxy.exchange("")).toMatch(/^HTTP\/1.1 503 [^]*\(too-many-connections\)\n$/);
+    expect(proxy.record).toMatchObject({
+      connections: 0,
+      refusals: [{ host: "127.0.0.1", port: 3128, reason: "too-many-connections" }],
+    });
+  });
+
   test("counts as one of the connections at once, as those to the proxy do", async () => {
     const { port } = await rawServer(ok);
     const proxy = await startProxy([entry(port)], 1);

@@ -10,8 +10,7 @@ test("what one end writes, the other reads, up to the end, though the writer is 
   far.write("one ");
   far.end("two");
   far.destroySoon();
-  far.resume();
-  near.end();
+  await once(far, "close");
   const chunks = (await near.toArray()) as Buffer[];
   expect(Buffer.concat(chunks).toString()).toBe("one two");
   expect([near.bytesRead, far.bytesWritten]).toEqual([7, 7]);
