@@ -14,6 +14,7 @@ import type { Authority } from "./edge/authority.ts";
 import { type CredentialError, CredentialValues, placeholdersOf } from "./edge/credentials.ts";
 import { Edge } from "./edge/edge.ts";
 import { Trust } from "./edge/trust.ts";
+import { HttpProxy, proxyPlace, proxyVariables } from "./http-proxy.ts";
 import { SandboxNames } from "./names.ts";
 import { knowsName, portsOf } from "./policy.ts";
 import { NetworkRecord } from "./record.ts";
@@ -97,7 +98,7 @@ export class Egress {
     const placeholders = placeholdersOf(policy, this.#credentials);
     return {
       files: new Map([...files, ...(trusted?.files ?? [])]),
-      environment: new Map([...placeholders, ...(trusted?.environment ?? [])]),
+      environment: new Map([...proxyVariables, ...placeholders, ...(trusted?.environment ?? [])]),
       open: (sockets, signal) => this.#serve(policy, trusted?.authority, sockets, signal),
     };
   }
@@ -110,10 +111,12 @@ export class Egress {
   ): Promise<OpenNetwork> {
     const { clock } = this.#parts;
     const places = portsOf(policy).map((port) => ({ address: anyAddress, port }));
-    const opened = await sockets.open({ tcp: [dnsPlace, ...places], udp: [dnsPlace] }, signal);
-    const [dnsServer, ...servers] = opened.tcp;
+    const tcp = [dnsPlace, proxyPlace, ...places];
+    const opened = await sockets.open({ tcp, udp: [dnsPlace] }, signal);
+    const [dnsServer, proxyServer, ...servers] = opened.tcp;
     const [dnsSocket] = opened.udp;
-    if (dnsServer === undefined || dnsSocket === undefined) throw new Error("no sockets");
+    if (dnsServer === undefined || proxyServer === undefined || dnsSocket === undefined)
+      throw new Error("no sockets");
     const names = new SandboxNames();
     const ended = new AbortController();
     const record = new NetworkRecord(clock);
@@ -130,6 +133,9 @@ export class Egress {
       signal: ended.signal,
     });
     for (const server of servers) server.on("connection", (client) => connections.take(client));
+    const { maxConnections } = policy;
+    const proxy = new HttpProxy({ connections, record, maxConnections, signal: ended.signal });
+    proxyServer.on("connection", (client) => proxy.take(client));
     return {
       usage: record,
       connections: record,

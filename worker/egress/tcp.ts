@@ -1,7 +1,7 @@
 /**
  * Connections of a sandbox to hosts, each checked and spliced.
  */
-import type { Socket } from "node:net";
+import { type Socket, isIPv4 } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
@@ -42,6 +42,14 @@ export interface ConnectionParts {
   readonly signal: AbortSignal;
 }
 
+/** What the end inside learns of its connection. */
+export interface Outcome {
+  /** Called before anything is read or written, once there is no refusal but by first bytes. */
+  readonly onOpen?: () => void;
+  /** Called at most once; it ends the connection. */
+  readonly onRefused: (reason: RefusalReason) => void;
+}
+
 /** Splices connections until its signal aborts. */
 export class Connections {
   readonly #parts: ConnectionParts;
@@ -59,47 +67,58 @@ export class Connections {
 
   /** Takes over a paused connection from inside. Never throws. */
   take(client: Socket): void {
+    const { localAddress: address, localPort: port } = client;
+    client.on("error", () => undefined);
+    // A connection that is gone already has none.
+    if (address === undefined || port === undefined) return refuse(client);
+    this.serve(client, this.destinationAt(address, port), { onRefused: () => refuse(client) });
+  }
+
+  /** Connects a client to its destination. Takes over the client; never throws. */
+  serve(client: Socket, destination: Destination, outcome: Outcome): void {
     const { record, policy } = this.#parts;
     client.on("error", () => undefined);
-    const destination = this.#destinationOf(client);
+    const connection = record.begin(destination);
+    const onRefused = (reason: RefusalReason): void => {
+      connection.end(reason);
+      outcome.onRefused(reason);
+    };
     const isOneTooMany =
       this.#open.size >= policy.maxConnections || record.connections >= maxConnectionsInAll;
-    if (destination === undefined) return refuse(client);
-    const connection = record.begin(destination);
-    if (isOneTooMany) {
-      connection.end("too-many-connections");
-      return refuse(client);
-    }
+    if (isOneTooMany) return onRefused("too-many-connections");
     if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();
     record.connections++;
     this.#open.set(client, connection);
     client.once("close", () => this.#open.delete(client));
-    this.#serve(client, destination, connection).catch((error: unknown) => {
+    this.#serve(client, destination, connection, outcome).catch((error: unknown) => {
       const { reason, address } = error instanceof RefusedError ? error : unreachable;
       connection.address ??= address;
-      connection.end(reason);
-      refuse(client);
+      onRefused(reason);
     });
   }
 
-  #destinationOf(client: Socket): Destination | undefined {
-    const { localAddress: address, localPort: port } = client;
-    // A connection that is gone already has none.
-    if (address === undefined || port === undefined) return undefined;
-    const name = this.#parts.names.nameOf(address);
-    return name === undefined ? { kind: "address", address, port } : { kind: "name", name, port };
+  /** Where a host inside leads: a name, or an address of IPv4, which may be that of a name. */
+  destinationAt(host: string, port: number): Destination {
+    const name = isIPv4(host) ? this.#parts.names.nameOf(host) : host;
+    return name === undefined
+      ? { kind: "address", address: host, port }
+      : { kind: "name", name, port };
   }
 
   async #serve(
     client: Socket,
     destination: Destination,
     connection: OpenConnection,
+    { onOpen }: Outcome,
   ): Promise<void> {
     const { policy, host, signal } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
     connection.rules = grant.rules;
-    if (grant.requests !== undefined) return this.#openFor(client, destination, grant, connection);
+    if (grant.requests !== undefined) {
+      onOpen?.();
+      return this.#openFor(client, destination, grant, connection);
+    }
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -116,6 +135,7 @@ export class Connections {
       return void upstream.destroy();
     }
     client.once("close", () => connection.end());
+    onOpen?.();
     bind(client, upstream);
     upstream.on("data", (chunk: Buffer) => connection.received(chunk.byteLength));
     // Servers that speak first are not held up.
@@ -159,7 +179,7 @@ function bind(client: Socket, upstream: Socket): void {
   upstream.on("error", () => client.resetAndDestroy());
   client.once("close", () => upstream.destroy());
   upstream.once("close", () => client.destroySoon());
-  client.setTimeout(idleMs, () => client.destroy());
+  upstream.setTimeout(idleMs, () => client.destroy());
 }
 
 function refuse(client: Socket): void {

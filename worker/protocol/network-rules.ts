@@ -55,8 +55,11 @@ export const maxPorts = 64;
 /** The port of name service, which sandboxes ask the worker itself. */
 const dnsPort = 53;
 
+/** The port of the proxy inside. */
+export const proxyPort = 3128;
+
 /** Ports that no rule can have. */
-export const reservedPorts: readonly number[] = [dnsPort];
+export const reservedPorts: readonly number[] = [dnsPort, proxyPort];
 
 const portsText = `a list of ports, 1 to 65535 without ${reservedPorts.join(", ")}`;
 

@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
-import { listedSandbox, nodeInside } from "../../support/sandboxes/listed-sandbox.ts";
+import { listedSandbox, nodeInside } from "../../support/egress/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
 import { shared } from "../../support/shared.ts";
 
@@ -298,7 +298,7 @@ get("https://api.example.com:${wrong.port}/")`);
     const { stdout } = await run(argv);
     const code = "ERR_TLS_CERT_ALTNAME_INVALID";
     expect(stdout.trim().split("\n")).toEqual([
-      "ConnectionResetError",
+      `403 api.example.com:${clear.port}: the network of this tool does not allow it (not-tls)`,
       `502 api.example.com:${clear.port}: the host cannot be used (unreachable)`,
       `502 api.example.com:${wrong.port}: the certificate of this host is not valid (certificate, ${code})`,
     ]);

@@ -25,6 +25,11 @@ def greets(host, port):
     except OSError as error:
         return {"refused": type(error).__name__}
 
+names = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+
+def proxies():
+    return {name: os.environ.get(name) for given in names for name in (given, given.lower())}
+
 def trusted():
     certificates = {
         name: open(os.environ[name]).read().count("BEGIN CERTIFICATE")
@@ -61,6 +66,8 @@ export async function greets({ host, port }) {
 `;
 
 const sockets = new Set<Socket>();
+const elsewhere = "http://elsewhere.example.com:1";
+
 let server: Server;
 let other: Server;
 let rig: Rig;
@@ -108,6 +115,19 @@ beforeAll(async () => {
         ]),
       ),
       lasting: { ...python, function: "leaves_open", start: "pool", warm },
+      ...Object.fromEntries(
+        (["cold", "pool", "template"] as const).map((start) => [
+          `proxied_${start}`,
+          {
+            ...{ ...python, function: "proxies", start, warm },
+            env: ["HTTP_PROXY", "https_proxy", "ALL_PROXY"],
+          },
+        ]),
+      ),
+      unlisted: {
+        ...{ module: "greeting", function: "proxies", network: "none", start: "cold" },
+        env: ["HTTP_PROXY"],
+      },
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
     },
     credentials: {
@@ -116,7 +136,10 @@ beforeAll(async () => {
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
     isWarm: true,
-    environment: { AUDIT_LOG: auditPath },
+    environment: {
+      ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
+      AUDIT_LOG: auditPath,
+    },
   });
 });
 afterAll(async () => {
@@ -199,6 +222,28 @@ test(
     expect(lines[1]).toMatchObject({ verdict: "allowed", sentBytes: 2, receivedBytes: 11 });
   },
 );
+
+test.each(["cold", "pool", "template"])(
+  "a tool with a list has the variables of its proxy, and others as they are, from a start that is %s",
+  async (start) => {
+    const tool = `proxied_${start}`;
+    if (start !== "cold") await rig.untilWaiting(tool);
+    const answer = await rig.call(tool, {});
+    expect(answer).toHaveProperty("response.result.execution.start", start);
+    const [proxy, without] = ["http://127.0.0.1:3128", "localhost,127.0.0.1,::1,127.0.0.0/8"];
+    expect(answer).toHaveProperty("toolResult", {
+      ...{ HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, https_proxy: proxy },
+      ...{ NO_PROXY: without, no_proxy: without, ALL_PROXY: elsewhere, all_proxy: null },
+    });
+  },
+);
+
+test("a tool without a list has the variables that its entry passes on", async () => {
+  const answer = await rig.call("unlisted", {});
+  expect(answer).toMatchObject({
+    toolResult: { HTTP_PROXY: elsewhere, http_proxy: null, HTTPS_PROXY: null, NO_PROXY: null },
+  });
+});
 
 test("an address that is not public is refused without private, and the answer says so", async () => {
   const answer = await rig.call("public_only", { host: "127.0.0.1", port });

@@ -1,25 +1,20 @@
 /**
  * Opened connections of one sandbox: ends TLS, checks each request, and sends it on.
  */
-import { Agent, type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import { Agent, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket, createSecureContext } from "node:tls";
 import { canonicalName } from "../../protocol/host-pattern.ts";
 import type { RefusalReason } from "../../protocol/execution.ts";
 import type { RequestRule } from "../../protocol/request-rules.ts";
-import { endToEndHeaders, forward, maxHeaderBytes } from "../http-forward.ts";
+import { endToEndHeaders, forward } from "../http-forward.ts";
+import { createStrictServer } from "../http-server.ts";
 import type { Destination, Grant } from "../policy.ts";
 import type { OpenConnection } from "../record.ts";
 import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
 import type { Authority } from "./authority.ts";
 import { CredentialError, type CredentialValues } from "./credentials.ts";
 import { judgeRequest } from "./requests.ts";
-
-/** Milliseconds for the headers of a request, and for the handshake before it. */
-export const headersTimeoutMs = 10_000;
-
-/** How often that is looked at. */
-const checkMs = 1_000;
 
 /** What the tool is told, for some reasons. */
 const explanations: Partial<Record<RefusalReason, string>> = {
@@ -63,24 +58,15 @@ interface ServedConnection extends OpenedHost {
 export class Edge {
   readonly #parts: EdgeParts;
   readonly #connections = new Map<Socket, ServedConnection>();
-  readonly #server = createServer({
-    ...{ maxHeaderSize: maxHeaderBytes, insecureHTTPParser: false, requireHostHeader: true },
-    ...{ headersTimeout: headersTimeoutMs, requestTimeout: 0 },
-    connectionsCheckingInterval: checkMs,
-  });
+  readonly #server: Server;
 
   constructor(parts: EdgeParts) {
     this.#parts = parts;
-    const server = this.#server;
-    server.timeout = parts.idleMs;
-    server.keepAliveTimeout = parts.idleMs;
-    server.on("request", (request, response) => void this.#answer(request, response));
-    // It never listens. From this event on it looks at the times of connections.
-    server.emit("listening");
     parts.signal.addEventListener("abort", () => {
       for (const [stream, served] of this.#connections) count(stream, served);
-      server.close();
     });
+    this.#server = createStrictServer(parts.idleMs, parts.signal);
+    this.#server.on("request", (request, response) => void this.#answer(request, response));
   }
 
   /** Takes over a connection whose first bytes have been looked at. */
