@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
-import { listedSandbox, nodeInside } from "../../support/sandboxes/listed-sandbox.ts";
+import { listedSandbox, nodeInside } from "../../support/egress/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
 import { shared } from "../../support/shared.ts";
 

@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { describe, expect, test } from "vitest";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
-import { listedSandbox, nodeInside } from "../../support/sandboxes/listed-sandbox.ts";
+import { listedSandbox, nodeInside } from "../../support/egress/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
 import { listen } from "../../support/sandboxes/proxy-server.ts";
 import { shared } from "../../support/shared.ts";

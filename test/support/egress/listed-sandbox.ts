@@ -9,7 +9,7 @@ import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { Sandbox } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
-import type { NetworkPlace } from "./network-place.ts";
+import type { NetworkPlace } from "../sandboxes/network-place.ts";
 
 /** A sandbox, and how to run programs in it. */
 export interface ListedSandbox {
