@@ -10,7 +10,7 @@ export const auditVariables = {
   AUDIT_LOG: optional(
     z.union([z.literal("stdout"), absolutePath]),
     "an absolute path, or `stdout`",
-    "File for the [audit log](audit.md): calls, the artifacts that they read and save, and the connections that a list of hosts allows or refuses. Unset: none.",
+    "File for the [audit log](audit.md): calls, the artifacts that they read and save, and the connections that `public` or a list of hosts allows or refuses. Unset: none.",
   ),
   AUDIT_REQUIRED: withDefault(
     z.enum(["0", "1"]),

@@ -17,7 +17,7 @@ export const auditEvents = {
   "artifact.delete":
     "The worker deletes a version that the same call has saved, since the call fails.",
   egress:
-    "A connection of a tool with a [list of hosts](network.md), at its end or the call's, or one that was refused. A refused name has one too, and each refused request of an [opened](network.md#requests-and-credentials) connection.",
+    "A connection of a tool whose [network](network.md) is `public` or a list of hosts, at its end or the call's, or one that was refused. A refused name has one too, and each refused request of an [opened](network.md#requests-and-credentials) connection.",
 } as const;
 
 /** The name of a line. */
