@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { listedSandbox, nodeInside } from "../../support/egress/listed-sandbox.ts";
 import { openNetworkPlace } from "../../support/sandboxes/network-place.ts";
-import { listen } from "../../support/sandboxes/proxy-server.ts";
+import { listen } from "./proxy-server.ts";
 import { shared } from "../../support/shared.ts";
 
 const place = shared(async () => {

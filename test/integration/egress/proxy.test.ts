@@ -7,7 +7,7 @@ import { type Socket, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { maxHeaderBytes } from "../../../worker/egress/http-forward.ts";
 import { headersTimeoutMs } from "../../../worker/egress/http-server.ts";
-import { closed, listen, startProxy } from "../../support/sandboxes/proxy-server.ts";
+import { closed, listen, startProxy } from "./proxy-server.ts";
 
 /** A server that keeps what it got, byte by byte, and answers with a text. */
 async function rawServer(answer: string) {
