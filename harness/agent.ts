@@ -226,7 +226,8 @@ export class Agent implements AsyncDisposable {
     const answer = await this.#within(
       waitedSeconds * 1000,
       async (either) => {
-        const request = { id: correlationId, payload, userId };
+        const { traceparent } = call;
+        const request = { id: correlationId, payload, userId, traceparent };
         const published = this.#requests.publish(call.tool, request, either);
         // An answer says more than the confirmation, which can be late.
         const first = await Promise.race([published, pending.answered]);

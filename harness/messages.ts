@@ -47,6 +47,8 @@ export interface ToolCall {
   readonly timeoutSeconds?: number;
   /** `defaultProfile` by default. */
   readonly profile?: string;
+  /** W3C trace context, which goes beside the request as a user property. */
+  readonly traceparent?: string;
 }
 
 /** Pattern of all answers and statuses of an agent; only one subscription keeps their order. */

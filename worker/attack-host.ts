@@ -11,6 +11,8 @@ import type {
 } from "./doctor/attacks/attacked-worker.ts";
 import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
+import { type Resolve, resolveByHost } from "./egress/resolve.ts";
+import type { Invoker } from "./invocation/invoker.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 import { wireInvoker } from "./wiring/calls.ts";
@@ -24,9 +26,15 @@ const concurrency = 2;
 /** Memory budget of idle sandboxes in bytes: a few for each attack. */
 const maxWarmBytes = 512 * 1024 * 1024;
 
+/** Recorded names of one attack. */
+const maxAskedNames = 10_000;
+
 /** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
-  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">>;
+  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">> & {
+    /** Wraps the invoker of the attacked worker. */
+    readonly wrapInvoker?: (invoker: Invoker) => Invoker;
+  };
 
 /** Attacks the configured sandbox of this host. Rejects with the errors of opening a worker. */
 export function attackHost(
@@ -37,6 +45,7 @@ export function attackHost(
 ): Promise<AttackReport> {
   const { bwrapBin, workDir } = config.sandbox;
   const quiet = { ...host, log: quietLog(host.log) };
+  const { wrapInvoker = (invoker) => invoker, ...chosen } = choice;
   return runAttacks(
     {
       programsDir: attacksDir(),
@@ -46,8 +55,11 @@ export function attackHost(
       workDir,
       uid: sandboxUid(config),
       log: quiet.log,
-      open: (options, whileOpening) => openAttacked(config, quiet, options, whileOpening),
-      ...choice,
+      open: async (options, whileOpening) => {
+        const worker = await openAttacked(config, quiet, options, whileOpening);
+        return { ...worker, invoker: wrapInvoker(worker.invoker) };
+      },
+      ...chosen,
     },
     signal,
   );
@@ -78,8 +90,13 @@ async function openAttacked(
   };
   const attackedHost = { ...host, environment: { ...host.environment, ...environment } };
   await using opened = new AsyncDisposableStack();
+  const askedNames: string[] = [];
+  const resolve: Resolve = (name, whileAsking) => {
+    if (askedNames.length < maxAskedNames) askedNames.push(name);
+    return resolveByHost(name, whileAsking);
+  };
   const foundation = opened.use(
-    await openFoundation(attackedConfig, attackedHost, signal, { profiles }),
+    await openFoundation(attackedConfig, attackedHost, signal, { profiles, resolve }),
   );
   const wired = wireInvoker(attackedConfig, attackedHost, { ...foundation, store });
   const { invoker, starts } = wired;
@@ -97,6 +114,7 @@ async function openAttacked(
   return {
     ...foundation,
     ...{ invoker, starts, readinessOf },
+    takeAskedNames: () => askedNames.splice(0),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -25,7 +25,7 @@ export async function check(config: Config, host: Host, signal: AbortSignal): Pr
   const unknown = unknownVariables(host.environment);
   const unloadable = await checkLoading(config, foundation, signal);
   const facts = {
-    ...startupFacts(config, foundation),
+    ...startupFacts(config, foundation, [await foundation.checkEgress(signal)]),
     unloadableTools: Object.fromEntries(unloadable),
     warnings: [...unknown, ...warnings],
     storeAccess,

@@ -35,6 +35,7 @@ HEADROOM = 4
 MAX_ANSWER_BYTES = 60_000
 # Flags of unshare(2).
 NEW_MOUNTS, NEW_PIDS = 0x0002_0000, 0x2000_0000
+MAX_QUESTION_BYTES = 16_384
 HTTP_PORT = 80
 DNS_PORT = 53
 
@@ -152,6 +153,9 @@ def plant(order):
         "/etc/passwd",
         "/etc/shadow",
         "/etc/machine-id",
+        "/etc/hosts",
+        "/etc/resolv.conf",
+        "/etc/nsswitch.conf",
     ):
         put(path, token)
     for path in (WORK_BASE + "/victim/data", "/tmp/victim", "/dev/shm/victim"):
@@ -161,10 +165,20 @@ def plant(order):
     add_address("lo", metadata)
     loopback = listen(socket.AF_INET, ("127.0.0.1", 0))
     port = loopback.getsockname()[1]
+    listed = listen(socket.AF_INET, ("127.0.0.1", 0))
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind(("127.0.0.1", 0))
+    listed_port, datagram_port = listed.getsockname()[1], datagrams.getsockname()[1]
+    serve_listed(order, listed, datagrams)
+    sys.path.insert(0, TOOLS)
+    from support.listed import victim_port, victim_socket
+
     serve(
         token,
         [
             loopback,
+            listen(socket.AF_INET, ("0.0.0.0", victim_port(token))),
+            listen(socket.AF_UNIX, "\0" + victim_socket(token)),
             listen(socket.AF_INET, (metadata, HTTP_PORT)),
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),
@@ -179,6 +193,11 @@ def plant(order):
         "work_base": WORK_BASE,
         "variable": variable,
         "loopback_port": port,
+        "listed_port": listed_port,
+        "datagram_port": datagram_port,
+        "listed_name": order["listed_name"],
+        "unlisted_name": order["unlisted_name"],
+        "max_connections": order["max_connections"],
         "metadata_address": metadata,
         "name_servers": ["127.0.0.1"],
         "socket_path": SOCKET,
@@ -223,6 +242,38 @@ def serve(token, streams):
                         connection.sendall(token.encode())
     for served in (*streams, names):
         served.close()
+
+
+def serve_listed(order, listed, datagrams):
+    """
+    A process that answers connections by the name that they ask for, and datagrams with the token.
+    """
+    token = order["token"].encode()
+    answers = {order["unlisted_name"].encode(): token, order["listed_name"].encode(): b"listed"}
+    if os.fork() == 0:
+        while True:
+            for ready in select.select([listed, datagrams], [], [])[0]:
+                if ready is datagrams:
+                    datagrams.sendto(token, datagrams.recvfrom(512)[1])
+                else:
+                    with listed.accept()[0] as connection:
+                        connection.sendall(answer_by_name(connection, answers))
+    listed.close()
+    datagrams.close()
+
+
+def answer_by_name(connection, answers):
+    """The answer to the first known name; nothing to a question without one."""
+    question = b""
+    while len(question) < MAX_QUESTION_BYTES:
+        received = connection.recv(4096)
+        question += received
+        for name, answer in answers.items():
+            if name in question:
+                return answer
+        if not received:
+            break
+    return b""
 
 
 def start_sibling(token, variable):

@@ -27,6 +27,8 @@ const cancelLifeSeconds = 60;
 export interface Request extends Pick<OutboundMessage, "payload" | "timeToLiveSeconds"> {
   readonly id: string;
   readonly userId: string;
+  /** W3C trace context. */
+  readonly traceparent?: string | undefined;
 }
 
 /** On whose behalf requests are published, and where their answers go. */
@@ -57,11 +59,12 @@ export class RequestPublisher {
    */
   async publish(
     tool: string,
-    { id, userId, ...message }: Request,
+    { id, userId, traceparent, ...message }: Request,
     signal: AbortSignal,
   ): Promise<PublishOutcome> {
     const { session, namespace } = this.#options;
-    const properties = this.#properties(id, userId);
+    const own = this.#properties(id, userId);
+    const properties = traceparent === undefined ? own : { ...own, traceparent };
     const topic = invokeTopic(namespace, tool);
     const size = message.payload.byteLength > smallBytes ? "large" : "small";
     using _sending = await this.#sending[size].acquire(signal);

@@ -4,7 +4,7 @@
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { defaultPort } from "../options/defaults.ts";
-import { parseNonEmpty, parseToolName } from "../options/option-values.ts";
+import { parseNonEmpty, parseToolName, parseTraceparent } from "../options/option-values.ts";
 import {
   argsOption,
   brokerOption,
@@ -55,6 +55,11 @@ export function addInvoke(
     .addOption(profileOption("sandbox profile to ask for"))
     .addOption(userOption())
     .addOption(sessionOption())
+    .addOption(
+      new Option("--traceparent <value>", "W3C trace context of the call").argParser(
+        parseTraceparent,
+      ),
+    )
     .addOption(namespaceOption(context))
     .addOption(outOption())
     .addOption(jsonOption())

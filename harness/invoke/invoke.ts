@@ -34,6 +34,7 @@ export interface InvokeOptions {
   readonly profile: string;
   readonly user: string;
   readonly session: string;
+  readonly traceparent?: string;
   readonly namespace: string;
   /** For `broker`; by default the command waits for a worker. */
   readonly waitForWorker?: boolean;
@@ -100,6 +101,7 @@ async function openStoreIfNeeded(
 }
 
 function fixedPart(options: InvokeOptions): ToolCall {
+  const { traceparent } = options;
   return {
     tool: options.tool,
     toolConfig: options.config,
@@ -107,6 +109,7 @@ function fixedPart(options: InvokeOptions): ToolCall {
     sessionId: options.session,
     timeoutSeconds: options.timeout,
     profile: options.profile,
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

@@ -6,6 +6,7 @@ import { InvalidArgumentError } from "commander";
 import type { ArtifactReference } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
+import { isTraceparent } from "../../worker/protocol/traceparent.ts";
 import {
   JsonError,
   type JsonObject,
@@ -100,6 +101,14 @@ export function parseNewToolName(text: string): string {
 
 export function parseNamespace(text: string): string {
   return refuse(text, "The namespace", namespaceProblem(text));
+}
+
+/** A W3C trace context, as workers accept it. */
+export function parseTraceparent(text: string): string {
+  const problem = isTraceparent(text)
+    ? undefined
+    : "is no W3C trace context: 00-TRACE-PARENT-FLAGS";
+  return refuse(text, "It", problem);
 }
 
 export function parseNonEmpty(text: string): string {

@@ -1,5 +1,6 @@
 /**
- * The worker's variables of packages, for workers on a developer's machine.
+ * The worker's variables of packages, for workers on a developer's machine, and what stays there
+ * between runs.
  */
 import { join } from "node:path";
 import type { Environment } from "../../worker/config/config.ts";
@@ -17,8 +18,13 @@ export function packageSettings(environment: Environment): Environment {
   return { PACKAGE_DIR: usualDirectory(environment), ...Object.fromEntries(given) };
 }
 
-function usualDirectory({ HOME, XDG_CACHE_HOME }: Environment): string {
+/** Our directory in the user's cache; undefined where the environment names none. */
+export function cacheDirectory({ HOME, XDG_CACHE_HOME }: Environment): string | undefined {
   const cache = XDG_CACHE_HOME || (HOME && join(HOME, ".cache"));
-  if (process.getuid?.() === 0 || !cache) return shared;
-  return join(cache, "secure-tool-runtime", "environments");
+  return cache ? join(cache, "secure-tool-runtime") : undefined;
+}
+
+function usualDirectory(environment: Environment): string {
+  const cache = cacheDirectory(environment);
+  return process.getuid?.() === 0 || !cache ? shared : join(cache, "environments");
 }

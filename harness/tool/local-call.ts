@@ -41,7 +41,7 @@ export interface CallEnd {
  * here, too. Throws UsageError for what a worker refuses, and the signal's reason.
  */
 export async function callHere(
-  { invoker, log }: LocalInvoker,
+  { invoker, log, describe }: LocalInvoker,
   toolCall: ToolCall,
   onStatus: StatusListener,
   context: Context,
@@ -50,6 +50,8 @@ export async function callHere(
   const [never, cancelSignal] = [new AbortController().signal, context.signal];
   const invocation = toInvocation(toolCall, context);
   const signals = { signal: never, waitSignal: never, cancelSignal };
+  // A worker has it before a call, so its time is none of the call's.
+  await describe(toolCall.tool, cancelSignal);
   const outcome = await invoker.invoke(invocation, { ...signals, log, onStatus });
   // Only our own signal makes the invoker cancel a call.
   if (outcome.kind === "cancelled") throw cancelSignal.reason;

@@ -19,7 +19,7 @@ import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
 import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
-import { packageSettings } from "../packages/variables.ts";
+import { cacheDirectory, packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
 import type { DebugOptions } from "./debug/debugged-backend.ts";
@@ -40,8 +40,16 @@ const variableOf: Readonly<Record<string, string>> = {
   nodeBin: "SANDBOX_NODE_BIN",
 };
 
-/** Variables of the worker that say how sandboxes are made; everything else is decided here. */
-const passedOn = [...Object.values(variableOf), "SANDBOX_UID", profilesVariable];
+/**
+ * Variables of the worker that say how sandboxes are made and what calls are held to; everything
+ * else is decided here.
+ */
+const passedOn = [
+  ...Object.values(variableOf),
+  "SANDBOX_UID",
+  profilesVariable,
+  "TOOLS_DESCRIBED_BY",
+];
 
 /** What sandboxes are made with. */
 interface Surroundings {
@@ -70,6 +78,8 @@ export interface LocalFoundation extends AsyncDisposable {
   readonly config: Config;
   readonly host: Host;
   readonly foundation: Foundation;
+  /** Keeps descriptions of tools between runs; undefined where the environment has no place. */
+  readonly descriptionsDir: string | undefined;
 }
 
 /**
@@ -183,7 +193,9 @@ async function open(
       installs: "wait",
     });
     const dispose = (): PromiseLike<void> => foundation[Symbol.asyncDispose]();
-    return { config, host, foundation, [Symbol.asyncDispose]: dispose };
+    const cache = cacheDirectory(context.environment);
+    const descriptionsDir = cache && join(cache, "descriptions");
+    return { config, host, foundation, descriptionsDir, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     if (error instanceof ManifestError) throw new UsageError(problemsOf(error), { cause: error });
     if (error instanceof ProfilesError) throw new UsageError(error.message, { cause: error });

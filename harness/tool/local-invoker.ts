@@ -2,7 +2,9 @@
  * The worker's own path of a call: its sandbox, its runners, its limits, and no broker.
  */
 import { wireInvoker } from "../../worker/wiring/calls.ts";
+import { wireDescribedTools } from "../../worker/wiring/discovery.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
+import { type DescribedTools, deriveTimeoutMs } from "../../worker/discovery/described-tools.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
 import type { Manifest } from "../../worker/manifest/manifest.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
@@ -27,27 +29,46 @@ export interface LocalInvoker extends AsyncDisposable {
   /** Of the caller, in memory. */
   readonly artifacts: CallArtifacts;
   readonly log: Logger;
+  /**
+   * Derives what calls of the tool are held to, from its code as it is now: a worker would hold a
+   * call to the description before while changed code is described. One call at a time. Rejects
+   * with the signal's reason.
+   */
+  readonly describe: (tool: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Opens it over a foundation. */
 export function openLocalInvoker(
-  { config, host, foundation }: LocalFoundation,
+  opened: LocalFoundation,
   { caller, observer, debug }: LocalInvokerOptions,
 ): LocalInvoker {
+  const { config, host, foundation, descriptionsDir } = opened;
+  const { catalog } = foundation;
+  const wire = (): DescribedTools => wireDescribedTools(config, host, foundation, descriptionsDir);
+  let described = wire();
   const backend = debug ? debugged(foundation.backend, debug) : foundation.backend;
-  const { invoker, starts, checker } = wireInvoker(config, host, {
-    ...foundation,
-    backend: observed(backend, observer),
+  const parts = { ...foundation, backend: observed(backend, observer) };
+  const { invoker, starts, checker } = wireInvoker(config, host, parts, {
+    forCall: (tool, signal) => described.forCall(tool, signal),
   });
   const scope = artifactScope(config.artifacts.scope, caller);
   return {
     invoker,
-    manifest: foundation.catalog.manifest,
+    manifest: catalog.manifest,
     artifacts: new CallArtifacts(foundation.store, scope),
     log: host.log,
+    describe: async (name, signal) => {
+      described[Symbol.dispose]();
+      described = wire();
+      const tool = catalog.resolve(name);
+      if (tool === undefined) return;
+      const { parameters } = await described.forCall(tool, signal, deriveTimeoutMs);
+      if (parameters !== undefined) checker.warm();
+    },
     [Symbol.asyncDispose]: async () => {
       await starts[Symbol.asyncDispose]();
       await checker[Symbol.asyncDispose]();
+      described[Symbol.dispose]();
     },
   };
 }

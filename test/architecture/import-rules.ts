@@ -87,6 +87,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/environments/build/cache.ts",
   "worker/environments/store.ts",
   "worker/prepare.ts",
+  "worker/discovery/described-tools.ts",
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",

@@ -114,13 +114,17 @@ export class DescribedTools implements Disposable {
 
   /**
    * The description for a call: what was known before while code is asked again. While it is asked
-   * first, the call waits up to {@link callPatienceMs}, since a start of many tools takes long, and
-   * then has the manifest's parts alone. Rejects with the signal's reason.
+   * first, the call waits for `patienceMs`, since a start of many tools takes long, and then has
+   * the manifest's parts alone. Rejects with the signal's reason.
    */
-  async forCall(tool: ToolEntry, signal: AbortSignal): Promise<CallDescription> {
+  async forCall(
+    tool: ToolEntry,
+    signal: AbortSignal,
+    patienceMs = callPatienceMs,
+  ): Promise<CallDescription> {
     const known = this.#of(tool);
     if (known.current === undefined) {
-      await withTimeout(callPatienceMs, this.#parts.clock, signal, (over) =>
+      await withTimeout(patienceMs, this.#parts.clock, signal, (over) =>
         abortable(known.settled, over).catch(() => undefined),
       );
       signal.throwIfAborted();

@@ -67,7 +67,8 @@ export class ProfileRun implements AsyncDisposable {
     this.#arena = arena;
     this.#worker = worker;
     this.#readiness = new ReadinessWait(worker, systemClock);
-    this.#call = { invoker: worker.invoker, store, log: options.log };
+    const { invoker, takeAskedNames } = worker;
+    this.#call = { invoker, takeAskedNames, store, log: options.log };
   }
 
   /** Rejects with the errors of opening a worker, or with the signal's reason. */
@@ -139,6 +140,13 @@ export class ProfileRun implements AsyncDisposable {
   ): Promise<AttackRow> {
     const { profile } = this.#parts;
     const { id, group, title } = attack;
+    const what = { id, group, title, profile: profile.name, start };
+    const unserved = group === "egress" && this.#worker.catalog.unavailable(toolName(start, id));
+    if (unserved) {
+      const reason = `no tool with a list of hosts is served here: ${unserved.reason}`;
+      const nothing = { evidence: "", durationMs: 0, baseline };
+      return { ...what, verdict: "not-promised", reason, ...nothing };
+    }
     const attempt = () =>
       attack.needsVictim
         ? this.#attemptBesideVictim(attack, start, signal)
@@ -155,7 +163,6 @@ export class ProfileRun implements AsyncDisposable {
     const { verdict, reason } = verdictOn(attack, notPromised, unenforced, judgement, baseline);
     const { evidence } = judgement;
     const { durationMs } = observation;
-    const what = { id, group, title, profile: profile.name, start };
     return { ...what, verdict, reason, evidence, durationMs, baseline };
   }
 
@@ -207,14 +214,14 @@ export class ProfileRun implements AsyncDisposable {
       const { problem: notReady } = await this.#readiness.until(name, signal);
       await using victim = await startVictim(this.#call, name, this.#parts.canaries.token, signal);
       const attempt = await this.#attemptAlone(attack, start, signal);
+      // A breach counts, whatever ran beside it.
+      if (attempt.judgement.blocked === false) return attempt;
+      // Read before the end: a victim that has ended has a problem.
       const { problem } = victim;
       const ran = await victim.end();
-      const isRight = ran === undefined || ran === victimStart;
-      if (!isRight && left > 0) continue;
-      const reason =
-        problem ??
-        (isRight ? undefined : `of the victim: ${wrongStart(victimStart, ran, notReady)}`);
-      if (reason === undefined) return attempt;
+      if (ran === victimStart && problem === undefined) return attempt;
+      if (ran !== victimStart && left > 0) continue;
+      const reason = problem ?? `of the victim: ${wrongStart(victimStart, ran, notReady)}`;
       return { ...attempt, judgement: { blocked: undefined, reason, evidence: "" } };
     }
   }

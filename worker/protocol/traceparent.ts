@@ -9,5 +9,10 @@ const valid = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0
 /** The trace context among user properties; undefined without a valid one. */
 export function readTraceparent(properties: Readonly<Record<string, string>>): string | undefined {
   const value = properties["traceparent"];
-  return value !== undefined && valid.test(value) ? value : undefined;
+  return value !== undefined && isTraceparent(value) ? value : undefined;
+}
+
+/** Whether workers take it for a trace context. */
+export function isTraceparent(text: string): boolean {
+  return valid.test(text);
 }

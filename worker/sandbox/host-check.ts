@@ -2,8 +2,8 @@
  * Checks of a host: the features that sandboxes need, and the operator's minimum.
  */
 
-/** All checks, in the order of reports. */
-export const checkNames = [
+/** Checks that a backend makes when it opens, in the order of reports. */
+export const backendCheckNames = [
   "user-namespaces",
   "nested-namespaces",
   "proc",
@@ -15,6 +15,9 @@ export const checkNames = [
   "guard",
   "cgroups",
 ] as const;
+
+/** All checks, in the order of reports. */
+export const checkNames = [...backendCheckNames, "egress"] as const;
 
 /**
  * Name of a check.
@@ -31,6 +34,7 @@ export const checkNames = [
  * | `tmpfs`             | tmpfs ends at its size                                                         |
  * | `guard`             | the worker sees what a sandbox uses: processes, memory, tmpfs                  |
  * | `cgroups`           | the kernel keeps totals of memory and processes, and counts CPU time           |
+ * | `egress`            | the worker can serve a list of hosts inside a sandbox                          |
  */
 export type CheckName = (typeof checkNames)[number];
 
@@ -55,8 +59,11 @@ export interface HostExamination {
   readonly checks: readonly HostCheck[];
 }
 
-/** Optional checks: few containers and services have control groups or a new /proc. */
-const extras: readonly CheckName[] = ["fresh-proc", "cgroups"];
+/**
+ * Optional checks: few containers and services have control groups or a new /proc, and only tools
+ * with a list of hosts need `egress`.
+ */
+const extras: readonly CheckName[] = ["fresh-proc", "cgroups", "egress"];
 
 /** Minimum of a host by default. */
 export const defaultMinimum: readonly CheckName[] = checkNames.filter(
@@ -93,6 +100,11 @@ export function reportedChecks(
   return checks.map(({ name, state, finding, remedy = null }) => {
     return { name, state, required: required.includes(name), finding, remedy };
   });
+}
+
+/** Why a worker does not start, where these checks of its minimum are not held. */
+export function describeUnmet(unmet: readonly HostCheck[]): string {
+  return `this host does not hold what is asked of it (see docs/doctor.md)\n${describeChecks(unmet)}`;
 }
 
 /** Failed checks as lines of text, each with its remedy; names of untried ones come last. */

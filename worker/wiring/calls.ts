@@ -45,7 +45,7 @@ export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-  described = new DescribedTools(host),
+  described: Pick<DescribedTools, "forCall"> = new DescribedTools(host),
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
     foundation;

@@ -16,18 +16,22 @@ import { toolRunnerDir } from "./shipped.ts";
 /** Directory of descriptions below `SANDBOX_WORK_DIR`. */
 const keptDescriptions = "descriptions";
 
-/** Wires the descriptions of tools. They end with the foundation. */
+/**
+ * Wires the descriptions of tools. They end with the foundation.
+ *
+ * @param directory where they are kept; below the work directory unless given
+ */
 export function wireDescriptions(
   { sandbox }: Config,
   { log }: Pick<Host, "log">,
   { catalog, profiles, ...starts }: Foundation,
+  directory = join(sandbox.workDir, keptDescriptions),
 ): Descriptions {
   const resolving: ResolveParts = {
     resolve: (toolName) => catalog.resolve(toolName),
     profiles,
     defaultProfile: sandbox.defaultProfile,
   };
-  const directory = join(sandbox.workDir, keptDescriptions);
   return new Descriptions({
     starts,
     runnerDirOf: (runtime) => (runtime === "executable" ? undefined : toolRunnerDir(runtime)),
@@ -39,16 +43,19 @@ export function wireDescriptions(
 /**
  * Wires the described tools: by the manifest alone where the configuration says so. The caller
  * disposes them before the foundation.
+ *
+ * @param directory as of {@link wireDescriptions}
  */
 export function wireDescribedTools(
   config: Config,
   host: Host,
   foundation: Foundation,
+  directory?: string,
 ): DescribedTools {
   const { clock } = host;
   const log = host.log.child({ part: "schemas" });
   if (config.describedBy === "manifest") return new DescribedTools({ clock, log });
-  const descriptions = wireDescriptions(config, host, foundation);
+  const descriptions = wireDescriptions(config, host, foundation, directory);
   const describe: DescribeTool = (tool, whileAsking, toolConfig) => {
     foundation.codeWatch.follow(tool.runtime);
     return descriptions.describe(tool, whileAsking, toolConfig);

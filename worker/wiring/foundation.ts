@@ -5,6 +5,7 @@ import { openCachedStore } from "../artifacts/open.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { timeLimitProblem } from "../broker/open.ts";
 import type { Config } from "../config/config.ts";
+import type { Resolve } from "../egress/resolve.ts";
 import type { InstallMode } from "../environments/installations.ts";
 import type { ToolEnvironments } from "../environments/tool-environments.ts";
 import type { ToolCatalog } from "../manifest/catalog.ts";
@@ -15,8 +16,9 @@ import { publicRefusal } from "../protocol/refusal.ts";
 import type { PreparedPython } from "../runners/python/host.ts";
 import type { ToolRunner } from "../runners/runner.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
+import type { HostCheck } from "../sandbox/host-check.ts";
 import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
-import type { Profile, Profiles } from "../sandbox/profile.ts";
+import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { AuditLog } from "../telemetry/audit/audit.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -24,7 +26,7 @@ import { openAudit } from "./audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";
-import { NetworkAdmission, openEgress } from "./network.ts";
+import { NetworkAdmission, checkEgress, openEgress, requireEgress } from "./network.ts";
 import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
 
 /** The parts below the broker. Disposing closes them in reverse order of opening. */
@@ -44,12 +46,16 @@ export interface Foundation extends AsyncDisposable {
   readonly hostAccess: HostAccess;
   /** The network of sandboxes of a profile; undefined where it has none or the host's. */
   readonly networkOf: (profile: Profile) => SandboxNetwork | undefined;
+  /** Makes the check `egress`. Rejects with the signal's reason. */
+  readonly checkEgress: (signal: AbortSignal) => Promise<HostCheck>;
 }
 
 /** Options of {@link openFoundation}. */
 export interface FoundationOptions {
   /** Replace the profiles of the configuration. */
   readonly profiles?: Profiles | undefined;
+  /** Finds the addresses of names for sandboxes. Default: as the host does. */
+  readonly resolve?: Resolve;
   /** How packages that are not there are installed. Default: in the background. */
   readonly installs?: InstallMode;
 }
@@ -62,7 +68,7 @@ export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  { profiles: ownProfiles, installs = "background" }: FoundationOptions = {},
+  { profiles: ownProfiles, installs = "background", resolve }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = parts.use(await openAudit(config, host));
@@ -89,7 +95,11 @@ export async function openFoundation(
       log: host.log.child({ part: "code" }),
     }),
   );
-  const egress = await openEgress(config, host, scratchDir);
+  const egress = await openEgress(config, host, scratchDir, resolve);
+  const { checks } = backend.facts(restrictiveProfile);
+  const tryEgress = (whileTrying: AbortSignal): Promise<HostCheck> =>
+    checkEgress({ egress, backend }, checks, whileTrying);
+  await requireEgress(config.sandbox.minimum, () => tryEgress(signal));
   const networks = new NetworkAdmission({
     ...{ egress, backend, profiles },
     defaultProfile: config.sandbox.defaultProfile,
@@ -126,6 +136,7 @@ export async function openFoundation(
     profiles,
     hostAccess,
     networkOf: (profile) => egress.networkOf(profile),
+    checkEgress: tryEgress,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -4,12 +4,23 @@
 import type { Config } from "../config/config.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
+import {
+  type CheckName,
+  type HostCheck,
+  describeUnmet,
+  unmetChecks,
+} from "../sandbox/host-check.ts";
 import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
 import { isolates } from "../sandbox/registry.ts";
 import { type SandboxBackend, SandboxError } from "../sandbox/sandbox.ts";
 import { abortable } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { type WorkerEndpoint, WorkerEndpoints, resolveByHost } from "../egress/resolve.ts";
+import {
+  type Resolve,
+  type WorkerEndpoint,
+  WorkerEndpoints,
+  resolveByHost,
+} from "../egress/resolve.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -24,6 +35,9 @@ const defaultPorts: Readonly<Record<string, number>> = {
   "ws:": 80,
   "wss:": 443,
 };
+
+/** A trial of one tool is that of all others, so none of them ends it. */
+const never = AbortSignal.any([]);
 
 /** Milliseconds for the trial of a sandbox with a network. */
 const trialMs = 30_000;
@@ -61,7 +75,7 @@ export class NetworkAdmission {
     if (!isolates(profile))
       return publicRefusal(`the backend ${profile.backend} cannot keep a tool to some hosts`);
     try {
-      this.#trial ??= this.#try(AbortSignal.timeout(trialMs));
+      this.#trial ??= tryNetwork(this.#parts, never);
       await abortable(this.#trial, signal);
       return undefined;
     } catch (error) {
@@ -71,25 +85,81 @@ export class NetworkAdmission {
       return publicRefusal("this host cannot keep a tool to some hosts");
     }
   }
+}
 
-  /** Makes a sandbox with a network that leads nowhere. Throws SandboxError. */
-  async #try(signal: AbortSignal): Promise<void> {
-    const { egress, backend } = this.#parts;
-    const profile: Profile = { ...restrictiveProfile, network: { lists: [[]], maxConnections: 1 } };
-    const nothing = { mounts: [], devices: [], environment: new Map<string, string>() };
-    const network = egress.networkOf(profile);
-    const request = { profile, memoryBound: "address-space", network, ...nothing } as const;
-    await using sandbox = await backend.acquire(request, signal);
-    const { started, stderr } = await (await sandbox.start({ argv: ["/usr/bin/true"] })).exited;
-    if (!started) throw new SandboxError(stderr.text.trim());
+/** What a trial needs. */
+export type NetworkTrialParts = Pick<NetworkParts, "egress" | "backend">;
+
+/** The check `egress`. Rejects with the signal's reason. */
+export async function checkEgress(
+  parts: NetworkTrialParts | undefined,
+  earlier: readonly HostCheck[],
+  signal: AbortSignal,
+): Promise<HostCheck> {
+  const name = "egress";
+  const namespaces = earlier.find((check) => check.name === "network-namespace");
+  if (parts === undefined || namespaces?.state !== "held") {
+    const finding = "not tried, since sandboxes have no network namespace of their own";
+    return { name, state: "missing", finding, remedy: undefined };
   }
+  try {
+    await tryNetwork(parts, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = rootMessage(error);
+    const finding = `no sockets of the worker in a sandbox: ${reason}`;
+    return { name, state: "missing", finding, remedy };
+  }
+  const finding = "a sandbox waited for sockets of the worker in its network namespace";
+  return { name, state: "held", finding, remedy: undefined };
+}
+
+/** What is behind a network that could not be made, such as a refused system call. */
+function rootMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // The innermost one may have no words.
+  return (error.cause instanceof Error && rootMessage(error.cause)) || error.message;
+}
+
+/** Throws SandboxError where the minimum asks for `egress`, and this host does not hold it. */
+export async function requireEgress(
+  minimum: readonly CheckName[],
+  check: () => Promise<HostCheck>,
+): Promise<void> {
+  if (!minimum.includes("egress")) return;
+  const unmet = unmetChecks([await check()], minimum);
+  if (unmet.length > 0) throw new SandboxError(describeUnmet(unmet), { setting: "minimum" });
+}
+
+/**
+ * Makes a sandbox with a network that leads nowhere. Throws SandboxError; the reason of the signal
+ * or of the time limit.
+ */
+async function tryNetwork(
+  { egress, backend }: NetworkTrialParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(trialMs)]);
+  const profile: Profile = { ...restrictiveProfile, network: { lists: [[]], maxConnections: 1 } };
+  const nothing = { mounts: [], devices: [], environment: new Map<string, string>() };
+  const network = egress.networkOf(profile);
+  const request = { profile, memoryBound: "address-space", network, ...nothing } as const;
+  await using sandbox = await backend.acquire(request, bounded);
+  const execution = await abortable(sandbox.start({ argv: ["/usr/bin/true"] }), bounded);
+  const { started, stderr } = await abortable(execution.exited, bounded);
+  if (!started) throw new SandboxError(stderr.text.trim());
 }
 
 /** Opens it; nothing has to be given back. */
-export function openEgress(config: Config, host: Host, scratchDir: string): Promise<Egress> {
+export function openEgress(
+  config: Config,
+  host: Host,
+  scratchDir: string,
+  resolve: Resolve = resolveByHost,
+): Promise<Egress> {
   const { clock } = host;
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
-  return Egress.open({ scratchDir, resolve: resolveByHost, endpoints, clock });
+  return Egress.open({ scratchDir, resolve, endpoints, clock });
 }
 
 /** The broker, the store and the worker's own listener. */

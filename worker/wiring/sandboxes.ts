@@ -4,7 +4,7 @@
  */
 import { type Config, ConfigError } from "../config/config.ts";
 import { type BackendsOptions, openBackends, requireAllowed } from "../sandbox/backends.ts";
-import { examineHost } from "../sandbox/bubblewrap/backend.ts";
+import { type FurtherCheck, examineHost } from "../sandbox/bubblewrap/backend.ts";
 import { HostAccess } from "../sandbox/host-access.ts";
 import type { HostExamination } from "../sandbox/host-check.ts";
 import type { Profiles } from "../sandbox/profile.ts";
@@ -13,6 +13,7 @@ import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import { newId } from "../support/ids.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { type Host, isRoot } from "./host.ts";
+import { checkEgress, openEgress } from "./network.ts";
 
 /**
  * Loads all profiles. Throws ProfilesError; ConfigError for an unknown default profile;
@@ -56,7 +57,15 @@ export async function examineSandboxes(
   signal: AbortSignal,
 ): Promise<HostExamination> {
   const { settings, ...options } = backendOptions(config, host);
-  const { version, checks } = await examineHost({ ...options, ...settings.bubblewrap }, signal);
+  const further: FurtherCheck = async (backend, earlier) => {
+    const parts = backend && {
+      backend,
+      egress: await openEgress(config, host, backend.scratchDir),
+    };
+    return checkEgress(parts, earlier, signal);
+  };
+  const bubblewrap = { ...options, ...settings.bubblewrap };
+  const { version, checks } = await examineHost(bubblewrap, further, signal);
   return { technology: version, checks };
 }
 

@@ -4,13 +4,22 @@
 import type { Config } from "../config/config.ts";
 import { invokeTopic } from "../protocol/topics.ts";
 import { type HostCheck, reportedChecks } from "../sandbox/host-check.ts";
+import { isolates } from "../sandbox/registry.ts";
 import type { FactsOf } from "../telemetry/events.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Foundation } from "./foundation.ts";
 import { type Host, isRoot } from "./host.ts";
 
-/** Names, topics, store and sandbox features for the operator. */
-export function startupFacts(config: Config, foundation: Foundation): FactsOf<"worker.ready"> {
+/**
+ * Names, topics, store and sandbox features for the operator.
+ *
+ * @param further checks of sandboxes that their backend does not make
+ */
+export function startupFacts(
+  config: Config,
+  foundation: Foundation,
+  further: readonly HostCheck[] = [],
+): FactsOf<"worker.ready"> {
   const { backend, store, runners, catalog, profiles } = foundation;
   const all = [...profiles.values()].map((profile) => ({ profile, ...backend.facts(profile) }));
   return {
@@ -30,7 +39,10 @@ export function startupFacts(config: Config, foundation: Foundation): FactsOf<"w
           technology,
           enforcement,
           unenforced,
-          checks: reportedChecks(checks, config.sandbox.minimum),
+          checks: reportedChecks(
+            isolates(profile) ? [...checks, ...further] : checks,
+            config.sandbox.minimum,
+          ),
         },
       ]),
     ),

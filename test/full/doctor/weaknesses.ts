@@ -199,6 +199,67 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   },
 ];
 
+const tcp = "worker/egress/tcp.ts";
+
+/** Those of a sandbox that may reach some hosts. */
+const egressWeaknesses: readonly PlantedWeakness[] = [
+  {
+    what: "a list of hosts has every name below its names",
+    edits: [
+      {
+        file: "worker/egress/policy.ts",
+        from: "return name === host.name;",
+        to: "return name.endsWith(host.name);",
+      },
+    ],
+    named: { attacks: ["leak_by_names"] },
+  },
+  {
+    what: "a list of hosts allows every address",
+    edits: [
+      {
+        file: tcp,
+        from: "const grant = grantFor(policy, destination);",
+        to: "const grant = { ...grantFor(policy, destination), allowsPrivate: true, allowsAnySni: false };",
+      },
+    ],
+    named: { attacks: ["reach_unlisted_addresses"] },
+  },
+  {
+    what: "a listed name may lead to the host's own address",
+    edits: [
+      {
+        file: "worker/egress/upstream.ts",
+        from: "if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))",
+        to: "if (!grant.allowsPrivate && !isPublic(address) && !isOwn(address))",
+      },
+    ],
+    named: { attacks: ["reach_private_by_name"] },
+  },
+  {
+    what: "a list of hosts bounds no connections",
+    edits: [
+      {
+        file: tcp,
+        from: "this.#open.size >= policy.maxConnections ||",
+        to: "this.#open.size < 0 ||",
+      },
+    ],
+    named: { attacks: ["many_connections"] },
+  },
+  {
+    what: "TLS to a listed host may ask for another",
+    edits: [
+      {
+        file: tcp,
+        from: 'return serverName.toLowerCase() === destination.name ? undefined : "sni";',
+        to: 'return serverName === "" ? "sni" : undefined;',
+      },
+    ],
+    named: { attacks: ["name_another_in_tls"] },
+  },
+];
+
 export const weaknesses: readonly PlantedWeakness[] = [
   {
     what: "tool directories are mounted writable",
@@ -556,4 +617,5 @@ function templateFilter()`,
     named: { attacks: ["result_oversized"] },
   },
   ...templateWeaknesses,
+  ...egressWeaknesses,
 ];

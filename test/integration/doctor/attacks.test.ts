@@ -16,9 +16,13 @@ import {
   attackJson,
   attackTable,
 } from "../../../worker/doctor/attacks/attack-report.ts";
+import type { Invoker } from "../../../worker/invocation/invoker.ts";
+import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
+import { type StartKind, startKinds } from "../../../worker/protocol/execution.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { SandboxError, workDirInside } from "../../../worker/sandbox/sandbox.ts";
 import { attackHere } from "../../support/doctor/attack-run.ts";
+import { pythonWithoutSockets } from "../../support/sandboxes/network-place.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Weakness, weakBubblewrap } from "./weak-bubblewrap.ts";
 
@@ -75,6 +79,39 @@ describe("this host's sandbox", () => {
         evidence: expect.stringContaining("it says"),
       },
     ]);
+  });
+});
+
+describe("a list of hosts", { tags: "promise-S34" }, () => {
+  const egress = attacks.filter(({ group }) => group === "egress");
+
+  test("holds every attack, by each start of calls", { tags: "full" }, async () => {
+    const report = await attackHere({ attacks: egress, profiles: ["standard"], start: "all" });
+    const made = report.rows.map(({ id, start, verdict }) => [id, start, verdict]);
+    const expected = egress.flatMap(({ id }) =>
+      startKinds.map((start) => [id, start, "held"] as const),
+    );
+    expect(made).toEqual(expected);
+    expect(report.rows.filter(({ baseline }) => !baseline.reached)).toEqual([]);
+  });
+
+  test("is not attacked where the host keeps none", { tags: "full" }, async () => {
+    const base = await reachableDirectory();
+    try {
+      const pythonBin = await pythonWithoutSockets(base);
+      const report = await attackHere(
+        { attacks: egress, profiles: ["restrictive"] },
+        { SANDBOX_PYTHON_BIN: pythonBin },
+      );
+      expect(new Set(report.rows.map(({ verdict, reason }) => `${verdict}: ${reason}`))).toEqual(
+        new Set([
+          "not-promised: no tool with a list of hosts is served here: this host cannot keep a tool to some hosts",
+        ]),
+      );
+      expect(report.rows).toHaveLength(egress.length);
+    } finally {
+      await rm(base, { recursive: true, force: true });
+    }
   });
 });
 
@@ -294,6 +331,67 @@ describe("what proves nothing", () => {
     } finally {
       await rm(weak, { recursive: true, force: true });
     }
+  });
+
+  describe("a victim with another start", () => {
+    type Victim = (
+      invoke: Invoker["invoke"],
+      ...call: Parameters<Invoker["invoke"]>
+    ) => Promise<InvocationOutcome>;
+    const seen = () => ({ blocked: false, evidence: "the worker saw it" });
+    const besideVictim: readonly Attack[] = [
+      { ...own, id: "read_host_secret", needsVictim: true },
+      { ...own, id: "read_host_keys", needsVictim: true, judge: seen },
+    ];
+
+    /** Verdicts, where calls of the victim go another way. */
+    async function withVictim(start: StartKind, ofVictim: Victim): Promise<unknown> {
+      const { rows } = await attackHere({
+        attacks: besideVictim,
+        profiles: ["standard"],
+        start,
+        wrapInvoker: ({ invoke }) => ({
+          invoke: async (invocation, context) => {
+            if (!("token" in invocation.args)) return invoke(invocation, context);
+            return ofVictim(invoke, invocation, context);
+          },
+        }),
+      });
+      return rows.filter((row) => row.start === start).map((row) => [row.verdict, row.reason]);
+    }
+
+    /** To the same attack's tool of another start. */
+    const by =
+      (start: string): Victim =>
+      (invoke, invocation, context) => {
+        const id = invocation.toolName.slice(invocation.toolName.indexOf(".") + 1);
+        return invoke({ ...invocation, toolName: `${start}.${id}` }, context);
+      };
+
+    test("breaks what did not reach it, and nothing else", { tags: "full" }, async () => {
+      expect(await withVictim("template", by("cold"))).toEqual([
+        ["broken", "of the victim: its call was to have the start template, and had cold"],
+        ["not-held", undefined],
+      ]);
+    });
+
+    test("does the same when its call fails", async () => {
+      expect(await withVictim("cold", by("none"))).toEqual([
+        ["broken", expect.stringMatching(/^the victim has ended: TOOL_NOT_AVAILABLE/)],
+        ["not-held", undefined],
+      ]);
+    });
+
+    test("does the same when its sandbox is not known", { tags: "full" }, async () => {
+      const unknown: Victim = async (invoke, invocation, context) => {
+        const outcome = await invoke(invocation, context);
+        return { ...outcome, execution: undefined };
+      };
+      expect(await withVictim("cold", unknown)).toEqual([
+        ["broken", "of the victim: its call was to have the start cold, and had no sandbox"],
+        ["not-held", undefined],
+      ]);
+    });
   });
 
   test("an attack that is given up", { tags: "full" }, async () => {

@@ -344,6 +344,19 @@ describe("on a host without", () => {
     },
   );
 
+  test("sockets in sandboxes the check egress is missing, which has to be asked for", async () => {
+    const environment = { SANDBOX_PYTHON_BIN: "/usr/bin/false" };
+    const consultation = await consultHere(environment);
+    expect(checkOf(consultation, "egress")).toMatchObject({
+      state: "missing",
+      finding: expect.stringMatching(/^no sockets of the worker in a sandbox: \w/) as unknown,
+      remedy: expect.stringMatching(/setns\(2\).*SANDBOX_PYTHON_BIN/) as unknown,
+    });
+    expect(consultation.code).toBe(honest.code);
+    const asked = { ...environment, SANDBOX_MINIMUM: "user-namespaces,egress" };
+    expect(await consultHere(asked)).toMatchObject({ code: 1 });
+  });
+
   test(
     "a /proc of its own an empty one is enough for the minimum",
     { tags: "full" },
@@ -436,7 +449,8 @@ describe("what the doctor takes for held was really tried: it is not held where 
     [
       "leaves the host's network",
       { edit: "s/^--unshare-all$/&\\x00--share-net/" },
-      ["network-namespace"],
+      // Not tried: there is no network namespace to try it in.
+      ["network-namespace", "egress"],
     ],
     ["gives file systems in memory no size", { edit: "/^--size$/{N;d}" }, ["tmpfs"]],
     [

@@ -16,6 +16,7 @@ import {
   crippledHostProblem,
 } from "../../support/sandboxes/crippled-hosts.ts";
 import { consultHere } from "../../support/doctor/consultation.ts";
+import { pythonWithoutSockets } from "../../support/sandboxes/network-place.ts";
 import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import {
@@ -136,6 +137,33 @@ describe("a worker", () => {
       "seccomp",
     ]);
   });
+
+  test(
+    "does not start without sockets in sandboxes where it asks for them",
+    { tags: "promise-R4" },
+    async () => {
+      const pythonBin = await pythonWithoutSockets(surroundings.base);
+      const checked = (minimum: string) => {
+        const given = { SANDBOX_PYTHON_BIN: pythonBin, SANDBOX_MINIMUM: minimum };
+        const environment = { ...surroundings.environment, ...given };
+        const host = createHost(createLogger("silent", 2), environment);
+        return check(readConfig(environment), host, AbortSignal.timeout(60_000));
+      };
+      await expect(checked("user-namespaces,egress")).rejects.toMatchObject({
+        setting: "minimum",
+        message: expect.stringMatching(/\negress is missing: .*\n {2}.*setns/) as unknown,
+      });
+      expect(JSON.parse((await checked("user-namespaces")).text)).toMatchObject({
+        sandboxes: {
+          bubblewrap: {
+            checks: expect.arrayContaining([
+              expect.objectContaining({ name: "egress", state: "missing", required: false }),
+            ]) as unknown,
+          },
+        },
+      });
+    },
+  );
 
   test(
     "that holds all it is asked for starts as an ordinary user",

@@ -15,6 +15,7 @@ import { CliProcess, CliRun, type CliResult, runCli } from "./cli-process.ts";
 import { type Script, type ScriptedWorker, startScriptedWorker } from "./scripted-worker.ts";
 
 const timeoutMs = 60_000;
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const never = new AbortController().signal;
 
 interface Scene {
@@ -53,6 +54,7 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     const result = await run(
       ...["--tool", "echo_tool", "--args", '{"message": "hello"}', "--config", '{"key": "s3cret"}'],
       ...["--user", "user-42", "--session", "web-1", "--timeout", "30", "--profile", "restrictive"],
+      ...["--traceparent", traceparent],
     );
     expect(result.exitCode).toBe(0);
     expect(result.stdout).toBe('{\n  "status": "success",\n  "text": "hé"\n}\n');
@@ -66,7 +68,7 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
       timeout_seconds: 30,
       sandbox_profile: "restrictive",
     });
-    expect(worker.requests[0]?.properties).toMatchObject({ userId: "user-42" });
+    expect(worker.requests[0]?.properties).toMatchObject({ userId: "user-42", traceparent });
   });
 
   test("shows what the tool printed with --logs, and nothing of it controls the terminal", async () => {

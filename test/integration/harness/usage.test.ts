@@ -44,6 +44,10 @@ const misuses: Record<string, Misuse> = {
   "a stray argument": { args: [...call, "extra"], says: /too many arguments/ },
   "arguments that are not JSON": { args: [...call, "--args", "{"], says: /not valid JSON/ },
   "a timeout of nothing": { args: [...call, "--timeout", "0"], says: /whole seconds, 1 to 86400/ },
+  "a trace context of another version": {
+    args: [...call, "--traceparent", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
+    says: /It is no W3C trace context: 00-TRACE-PARENT-FLAGS/,
+  },
   "a profile without a name": { args: [...call, "--profile", ""], says: /It is empty/ },
   "a profile that a sandbox of our own cannot have": {
     args: [...runEcho, "--profile", "lax"],

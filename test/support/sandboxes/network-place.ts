@@ -1,7 +1,8 @@
 /**
  * A backend for sandboxes with networks of their own.
  */
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   type BubblewrapBackend,
   openBubblewrap,
@@ -34,4 +35,17 @@ export async function openNetworkPlace(pythonBin?: string): Promise<NetworkPlace
   );
   const owned = opened.move();
   return { backend, base, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/**
+ * A Python that makes no sockets inside sandboxes, and does everything else.
+ *
+ * @param directory one that everybody can pass
+ */
+export async function pythonWithoutSockets(directory: string): Promise<string> {
+  const path = join(directory, "python");
+  // The program that makes the sockets is the only one with this call.
+  const script = '#!/bin/sh\ncase "$*" in *setns*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n';
+  await writeFile(path, script, { mode: 0o755 });
+  return path;
 }

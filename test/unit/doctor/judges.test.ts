@@ -5,6 +5,8 @@
 import { readFile, readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { Attack, Observation } from "../../../worker/doctor/attacks/attack.ts";
+import { judge } from "../../../worker/doctor/attacks/attack-verdict.ts";
+import { egressAttacks } from "../../../worker/doctor/attacks/catalog/egress.ts";
 import { limitsAttacks } from "../../../worker/doctor/attacks/catalog/limits.ts";
 import { workerAttacks } from "../../../worker/doctor/attacks/catalog/worker.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
@@ -13,7 +15,9 @@ import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 const programs = new URL("../../../attacks/", import.meta.url);
 const token = "0123456789abcdef";
-const attacks = new Map([...limitsAttacks, ...workerAttacks].map((attack) => [attack.id, attack]));
+const attacks = new Map(
+  [...limitsAttacks, ...workerAttacks, ...egressAttacks].map((attack) => [attack.id, attack]),
+);
 
 const facts = { executionTimeMs: 10, execution: undefined, started: true, idempotent: false };
 
@@ -29,16 +33,45 @@ function failure(...error: ConstructorParameters<typeof InvocationError>): Invoc
 
 function verdict(id: string, outcome: InvocationOutcome, seen: Partial<Observation> = {}) {
   const attack = attacks.get(id) as Attack & Required<Pick<Attack, "judge">>;
-  return attack.judge({
+  return attack.judge(observationOf(outcome, seen))!;
+}
+
+function observationOf(outcome: InvocationOutcome, seen: Partial<Observation>): Observation {
+  return {
     outcome,
     statuses: [],
     artifacts: new Map(),
+    askedNames: [],
     longestStallMs: 5,
     durationMs: 50,
     target: { token, limits: { diskBytes: 100 } } as Observation["target"],
     ...seen,
-  });
+  };
 }
+
+describe("an attack by names", () => {
+  const answered = success({ reached: true, evidence: "answered with 64 bytes" });
+  const judgeNames = (outcome: InvocationOutcome, askedNames: readonly string[] = []) =>
+    judge(attacks.get("leak_by_names")!, observationOf(outcome, { askedNames }), "cold");
+  const refusing = (host: string): InvocationOutcome => {
+    const network = { refusals: [{ host, reason: "name-not-allowed" }] };
+    return { ...answered, execution: { start: "cold", network } } as unknown as InvocationOutcome;
+  };
+
+  test("is blocked when the worker heard the names and looked for none", () => {
+    expect(judgeNames(refusing(`${token}.invalid`), ["localhost"]).blocked).toBe(true);
+    expect(judgeNames(refusing(`${token}.invalid`), [`${token}.localhost`])).toEqual({
+      blocked: false,
+      evidence: `the worker looked for the address of ${token}.localhost`,
+    });
+  });
+
+  test("is not taken for blocked when the worker heard no name of it", () => {
+    expect(judgeNames(refusing("localhost")).blocked).toBe(false);
+    const raised = failure("EXECUTION_ERROR", "Tool raised TimeoutError");
+    expect(judgeNames(raised).blocked).toBeUndefined();
+  });
+});
 
 describe("an attack on a limit", () => {
   const limits = { diskBytes: 33_554_432, files: 1_000 };

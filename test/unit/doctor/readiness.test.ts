@@ -13,7 +13,10 @@ function waitFor(readiness: () => Readiness) {
   const clock = { nowMs: 0 };
   const wait = new ReadinessWait(
     {
-      catalog: { resolve: () => ({ start: "template" }) as never },
+      catalog: {
+        resolve: () => ({ start: "template" }) as never,
+        unavailable: () => undefined,
+      },
       starts: { follow: () => undefined },
       readinessOf: readiness,
     },

@@ -3,13 +3,13 @@
  */
 import { buffer } from "node:stream/consumers";
 import type { ArtifactStore } from "../../artifacts/store.ts";
-import type { Invoker } from "../../invocation/invoker.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import { systemClock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
 import type { JsonObject } from "../../support/json/json.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { Observation, Target } from "./attack.ts";
+import type { AttackedWorker } from "./attacked-worker.ts";
 import { withPythonNames } from "../program.ts";
 import { StallWatch } from "./stall-watch.ts";
 
@@ -62,21 +62,21 @@ export class RecordingStore implements ArtifactStore {
 }
 
 /** Dependencies of {@link callAttack}. */
-export interface CallParts {
-  readonly invoker: Invoker;
+export interface CallParts extends Pick<AttackedWorker, "invoker" | "takeAskedNames"> {
   readonly store: RecordingStore;
   readonly log: Logger;
 }
 
 /** Calls a tool with a target, and observes the call. */
 export async function callAttack(
-  { invoker, store, log }: CallParts,
+  { invoker, store, log, takeAskedNames }: CallParts,
   toolName: string,
   target: Target,
   signal: AbortSignal,
 ): Promise<Observation> {
   const statuses: string[] = [];
   store.take();
+  takeAskedNames();
   using stalls = new StallWatch();
   const startMs = systemClock.monotonicMs();
   const outcome = await invoker.invoke(invocationOf(toolName, { target: asArgument(target) }), {
@@ -91,6 +91,7 @@ export async function callAttack(
     outcome,
     statuses,
     artifacts: store.take(),
+    askedNames: takeAskedNames(),
     longestStallMs: stalls.longestMs,
     durationMs: Math.round(systemClock.monotonicMs() - startMs),
     target,

@@ -10,8 +10,13 @@ import { withPythonNames } from "../program.ts";
 
 /** The harmless tool, below `attacks/harmless/`. */
 export const usefulTool = "useful_work";
+/** The function of the victim's program. */
+const victimFunction = "victim";
+
 /** The victim's program below `attacks/harmless/`; it is copied into the module of its attack. */
-const victimProgram = "victim";
+function victimProgram({ group }: Attack): string {
+  return group === "egress" ? "listening_victim" : "victim";
+}
 
 /** Options of {@link layOutTools}. */
 export interface Layout {
@@ -20,7 +25,7 @@ export interface Layout {
   readonly attacks: readonly Attack[];
   /** The profile of every tool. */
   readonly profile: string;
-  /** Target of attacks that run at import. */
+  /** Target of attacks that run at import, and of lists of hosts. */
   readonly importTarget: Target;
 }
 
@@ -34,7 +39,7 @@ export interface Arena {
 
 /** Copies the programs and writes the manifest into a new directory. */
 export async function layOutTools(directory: string, layout: Layout): Promise<Arena> {
-  const { programsDir, attacks, profile, importTarget } = layout;
+  const { programsDir, attacks, importTarget } = layout;
   const toolsDir = join(directory, "tools");
   const manifestPath = join(directory, "manifest.yaml");
   const recursive = { recursive: true };
@@ -54,14 +59,14 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
     if (attack.needsVictim)
       await lay(
         ...([moduleOf(attack, "cold"), source] as const),
-        await program(`harmless/${victimProgram}.py`),
+        await program(`harmless/${victimProgram(attack)}.py`),
         eitherFunction,
       );
     if (isMade(attack, "import"))
       await lay(moduleOf(attack, "import"), source, madeByImport(importTarget));
   }
   // JSON is YAML.
-  await writeFile(manifestPath, JSON.stringify(manifestOf(attacks, profile)));
+  await writeFile(manifestPath, JSON.stringify(manifestOf(layout)));
   return { directory, toolsDir, manifestPath };
 }
 
@@ -73,7 +78,7 @@ export function toolName(start: AttackStart | "auto", id: string): string {
 /** One tool for both calls, so that attacker and victim share a template. */
 const either = "attack_or_victim";
 const eitherFunction = `def ${either}(ctx, target=None, token=None):
-    return ${victimProgram}(token, ctx) if target is None else attack(target)
+    return ${victimFunction}(token, ctx) if target is None else attack(target)
 `;
 
 /** Source that runs the attack at import; its call returns the answer. */
@@ -94,7 +99,7 @@ function moduleOf({ id, needsVictim }: Attack, start: AttackStart): string {
   return needsVictim ? `${id}_or_victim` : id;
 }
 
-function manifestOf(attacks: readonly Attack[], profile: string): object {
+function manifestOf({ attacks, profile, importTarget }: Layout): object {
   const common = { runtime: "python", sandbox_profile: profile };
   const useful = (["auto", ...startKinds] as const).map((start) => {
     const entry = { ...common, module: usefulTool, function: "attack", ...startModesOf(start) };
@@ -110,12 +115,30 @@ function manifestOf(attacks: readonly Attack[], profile: string): object {
           ...common,
           ...callable,
           ...startModesOf(startOfCall(start)),
+          ...(attack.group === "egress" && { network: listOf(importTarget) }),
           ...attack.manifest,
         };
         return [toolName(start, attack.id), entry] as const;
       }),
   );
   return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
+}
+
+/**
+ * What tools of the group `egress` may reach. Listeners for the second rule stand inside as well:
+ * where none do, nothing has to be refused.
+ */
+function listOf({ listedName, unlistedName, maxConnections, ...ports }: Target): object {
+  const { listedPort, datagramPort, loopbackPort } = ports;
+  return {
+    max_connections: maxConnections,
+    allow: [
+      { host: listedName, ports: [listedPort, datagramPort], private: true },
+      // It has no public address.
+      { host: listedName, ports: [loopbackPort] },
+      { host: unlistedName, ports: [loopbackPort, 80, 443] },
+    ],
+  };
 }
 
 /** One idle sandbox for the call, and one for the victim's. */

@@ -29,8 +29,9 @@ export function judge(
       evidence: endingOf(observation),
     };
   // An attack at import is over before its call.
-  if (ran !== undefined && start !== "import" && attack.judge !== undefined)
-    return attack.judge(observation);
+  const isJudged = ran !== undefined && start !== "import";
+  const verdict = isJudged ? attack.judge?.(observation) : undefined;
+  if (verdict !== undefined) return verdict;
   const answer = ownAnswer(observation);
   if (answer === undefined)
     return { blocked: undefined, reason: noAnswer, evidence: endingOf(observation) };
@@ -42,10 +43,14 @@ export function startSeen({ outcome }: Pick<Observation, "outcome">): StartKind 
   return outcome.execution?.start;
 }
 
-/** The problem of a call that had another start than intended. */
-export function wrongStart(start: AttackStart, ran: StartKind, notReady?: string): string {
+/** The problem of a call that had another start than intended, or no sandbox. */
+export function wrongStart(
+  start: AttackStart,
+  ran: StartKind | undefined,
+  notReady?: string,
+): string {
   const why = notReady === undefined ? "" : `, since no sandbox was ready: ${notReady}`;
-  return `its call was to have the start ${startOfCall(start)}, and had ${ran}${why}`;
+  return `its call was to have the start ${startOfCall(start)}, and had ${ran ?? "no sandbox"}${why}`;
 }
 
 /** The program's own answer; undefined when it gave none. */

@@ -6,9 +6,17 @@ import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Profile } from "../../sandbox/profile.ts";
 import type { Enforcement } from "../../sandbox/sandbox.ts";
 
-/** The part of the host that an attack targets. */
+/** The part of the host that an attack targets. Tools of `egress` have a list of hosts. */
 export type AttackGroup =
-  "files" | "processes" | "privileges" | "kernel" | "network" | "traces" | "limits" | "worker";
+  | "files"
+  | "processes"
+  | "privileges"
+  | "kernel"
+  | "network"
+  | "egress"
+  | "traces"
+  | "limits"
+  | "worker";
 
 /**
  * Canaries for an attack, and its limits. They belong to this host, or to the arena of a baseline.
@@ -31,6 +39,18 @@ export interface Target {
   readonly variable: string;
   /** Port of a service on 127.0.0.1 that answers with the token. */
   readonly loopbackPort: number;
+  /**
+   * Port of a service on 127.0.0.1 that the list has, by `listedName`. It answers `listed` to that
+   * name, and with the token to `unlistedName`.
+   */
+  readonly listedPort: number;
+  /** Port of a service on 127.0.0.1 that answers datagrams with the token; the list has it, too. */
+  readonly datagramPort: number;
+  readonly listedName: string;
+  /** A name of no host. */
+  readonly unlistedName: string;
+  /** Connections at once that the list allows. */
+  readonly maxConnections: number;
   /** Address of the cloud's metadata service, which also has credentials. */
   readonly metadataAddress: string;
   /** Addresses of name servers. */
@@ -54,6 +74,8 @@ export interface Observation {
   readonly statuses: readonly string[];
   /** Contents of the saved artifacts, by name. */
   readonly artifacts: ReadonlyMap<string, Uint8Array>;
+  /** Names whose addresses the worker looked for, for any sandbox. */
+  readonly askedNames: readonly string[];
   /** Longest stall of the worker's event loop, in milliseconds. */
   readonly longestStallMs: number;
   /** Milliseconds from the call to its outcome. */
@@ -90,13 +112,16 @@ export interface Attack {
   /** Why a template does not promise to block it at import; undefined when it does. */
   readonly notPromisedAtImport?: string;
   /**
-   * Judges a run that a sandbox executed. Without a judge the program's `reached` counts, and a run
-   * without an answer is broken.
+   * Judges a run that a sandbox executed. Without a judge or its verdict the program's `reached`
+   * counts, and a run without an answer is broken.
    */
-  judge?(observation: Observation): Verdict;
+  judge?(observation: Observation): Verdict | undefined;
   /** Consecutive calls, each in a new sandbox; the last counts. 1 by default. */
   readonly rounds?: number;
-  /** Whether a victim runs meanwhile, with the token in each of its directories. */
+  /**
+   * Whether a victim runs meanwhile, with the token in each of its directories; for `egress` it
+   * answers with the token where it listens.
+   */
   readonly needsVictim?: boolean;
   /** Further fields of its manifest entry. */
   readonly manifest?: Readonly<Record<string, unknown>>;

@@ -38,8 +38,10 @@ export interface AttackedWorker extends AsyncDisposable {
   readonly invoker: Invoker;
   readonly backend: Pick<SandboxBackend, "scratchDir" | "facts">;
   readonly runners: ReadonlyMap<Runtime, Pick<ToolRunner, "prepare">>;
-  readonly catalog: Pick<ToolCatalog, "resolve">;
+  readonly catalog: Pick<ToolCatalog, "resolve" | "unavailable">;
   readonly starts: Pick<Starts, "follow">;
+  /** Names whose addresses sandboxes made the worker find since the last call of this method. */
+  takeAskedNames(): readonly string[];
   /** State of a tool that `starts` follows. */
   readinessOf(toolName: string): Readiness;
 }

@@ -107,8 +107,9 @@ function orderFor(
   { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
   limits: Limits,
 ): object {
-  const metadata = { metadata_address: target.metadataAddress };
-  return { id, token, variable, ...metadata, limits: withPythonNames(limits), rounds, baseline };
+  const { metadataAddress, listedName, unlistedName, maxConnections } = target;
+  const given = withPythonNames({ metadataAddress, listedName, unlistedName, maxConnections });
+  return { id, token, variable, ...given, limits: withPythonNames(limits), rounds, baseline };
 }
 
 /**

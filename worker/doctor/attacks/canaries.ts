@@ -2,9 +2,17 @@
  * Canaries on this host: the targets of attacks, made for one run and removed after it.
  */
 import { randomBytes } from "node:crypto";
+import { type Socket as DatagramSocket, createSocket } from "node:dgram";
 import { getServers } from "node:dns";
 import { chmod, mkdir, readlink, writeFile } from "node:fs/promises";
-import { type AddressInfo, type ListenOptions, type Server, createServer, isIP } from "node:net";
+import {
+  type AddressInfo,
+  type ListenOptions,
+  type Server,
+  type Socket,
+  createServer,
+  isIP,
+} from "node:net";
 import { join } from "node:path";
 import { SandboxError } from "../../sandbox/sandbox.ts";
 import { type Subprocess, startSubprocess } from "../../sandbox/subprocess.ts";
@@ -13,6 +21,16 @@ import type { Target } from "./attack.ts";
 
 /** Address of the cloud's metadata service. */
 const metadataAddress = "169.254.169.254";
+/** The name of this host for tools with a list; it resolves anywhere. */
+const listedName = "localhost";
+/** A name that resolves nowhere: RFC 6761, section 6.4. */
+const unlistedName = "str-attack.invalid";
+/** Connections at once for tools with a list; attacks make a few times as many. */
+const maxConnections = 8;
+/** Bytes and milliseconds of a question to the listed service. */
+const maxQuestion = { bytes: 16 * 1024, ms: 10_000 };
+/** A free port of the host's own. */
+const onLoopback = { host: "127.0.0.1", port: 0 };
 /** Name of the planted variable. */
 const variable = "STR_ATTACK_TOKEN";
 
@@ -55,7 +73,10 @@ export async function plantCanaries(
   });
   const socketPath = join(directory, "socket");
   const abstractSocket = `str-attack-${randomBytes(8).toString("hex")}`;
-  const loopback = planted.use(await answer(token, { host: "127.0.0.1", port: 0 }));
+  const loopback = planted.use(await answer(token, onLoopback));
+  const listed = planted.use(await answerByName(token));
+  const datagrams = await answerDatagrams(token);
+  planted.defer(() => void datagrams.close());
   planted.use(await answer(token, { path: socketPath }));
   await chmod(socketPath, 0o666);
   planted.use(await answer(token, { path: `\0${abstractSocket}` }));
@@ -73,6 +94,11 @@ export async function plantCanaries(
       workerPid: process.pid,
       variable,
       loopbackPort: (loopback.address() as AddressInfo).port,
+      listedPort: (listed.address() as AddressInfo).port,
+      datagramPort: datagrams.address().port,
+      listedName,
+      unlistedName,
+      maxConnections,
       metadataAddress,
       nameServers: getServers().filter((server) => isIP(server) !== 0),
       socketPath,
@@ -127,11 +153,43 @@ function startSibling(token: string, uid: number | undefined): Promise<Subproces
 }
 
 /** A service that answers each connection with the token. */
-async function answer(token: string, where: ListenOptions): Promise<Server> {
-  const server = createServer((socket) => {
-    socket.on("error", () => socket.destroy());
+function answer(token: string, where: ListenOptions): Promise<Server> {
+  return listen(where, (socket) => {
     socket.write(token);
     socket.destroySoon();
+  });
+}
+
+/** A front: what it answers depends on the name that it is asked for. */
+function answerByName(token: string): Promise<Server> {
+  return listen(onLoopback, (socket) => {
+    let question = "";
+    socket.setTimeout(maxQuestion.ms, () => socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      question += chunk.toString("latin1");
+      const isUnlisted = question.includes(unlistedName);
+      if (isUnlisted || question.includes(listedName))
+        socket.end(isUnlisted ? token : "listed", () => socket.destroy());
+      else if (question.length > maxQuestion.bytes) socket.destroy();
+    });
+  });
+}
+
+/** A service that answers each datagram with the token; its owner closes it. */
+async function answerDatagrams(token: string): Promise<DatagramSocket> {
+  const socket = createSocket("udp4");
+  socket.on("message", (_, { port, address }) => socket.send(token, port, address));
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind({ ...onLoopback, address: onLoopback.host }, resolve);
+  });
+  return socket;
+}
+
+async function listen(where: ListenOptions, serve: (socket: Socket) => void): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    serve(socket);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -2,6 +2,7 @@
  * Every attack, in the order of the report.
  */
 import type { Attack } from "./attack.ts";
+import { egressAttacks } from "./catalog/egress.ts";
 import { filesAttacks } from "./catalog/files.ts";
 import { kernelAttacks } from "./catalog/kernel.ts";
 import { limitsAttacks } from "./catalog/limits.ts";
@@ -18,6 +19,7 @@ export const attacks: readonly Attack[] = [
   ...privilegesAttacks,
   ...kernelAttacks,
   ...networkAttacks,
+  ...egressAttacks,
   ...tracesAttacks,
   ...limitsAttacks,
   ...workerAttacks,

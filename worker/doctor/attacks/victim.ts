@@ -1,8 +1,8 @@
 /**
  * The victim: a call that runs beside an attack, with a secret in each of its directories.
  */
-import { systemClock } from "../../support/clock.ts";
 import type { StartKind } from "../../protocol/execution.ts";
+import { systemClock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 import { type CallParts, callTimeoutSeconds, invocationOf } from "./attack-call.ts";
 import { endingOf, startSeen } from "./attack-verdict.ts";

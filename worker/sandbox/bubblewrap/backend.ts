@@ -9,7 +9,7 @@ import {
   type CheckName,
   type HostCheck,
   defaultMinimum,
-  describeChecks,
+  describeUnmet,
   unmetChecks,
 } from "../host-check.ts";
 import type { NewId } from "../../support/ids.ts";
@@ -66,8 +66,18 @@ export async function openBubblewrap(
 ): Promise<BubblewrapBackend> {
   await using opened = new AsyncDisposableStack();
   leaveOutOfCoreDumps();
-  const { report, workDirs, found } = await prepare(options, opened, false, signal);
-  const host = requireMinimum(report, options.minimum ?? defaultMinimum);
+  const prepared = await prepare(options, opened, false, signal);
+  const host = requireMinimum(prepared.report, options.minimum ?? defaultMinimum);
+  return createBackend(options, prepared, host, opened);
+}
+
+/** Takes what `opened` has, and opens the rest. */
+function createBackend(
+  options: BubblewrapOptions,
+  { report, workDirs, found }: Prepared,
+  host: HostFacts,
+  opened: AsyncDisposableStack,
+): BubblewrapBackend {
   const { root } = workDirs;
   const { uid, newId, clock, bwrapBin } = options;
   const shared = opened.use(new SharedDirectories(join(root, "shared"), uid, newId, clock));
@@ -80,29 +90,44 @@ export async function openBubblewrap(
   return new Backend(parts, checks, found, workDirs, shared, newId, opened.move());
 }
 
+/** A check of what needs a whole backend; without one where no sandbox can be made. */
+export type FurtherCheck = (
+  backend: SandboxBackend | undefined,
+  earlier: readonly HostCheck[],
+) => Promise<HostCheck>;
+
 /**
  * Finds out what this host allows, and leaves nothing behind. Throws SandboxError when nobody can
  * say; rejects with the signal's reason.
  */
 export async function examineHost(
   options: BubblewrapOptions,
+  further: FurtherCheck,
   signal: AbortSignal,
 ): Promise<HostReport> {
   await using opened = new AsyncDisposableStack();
-  return (await prepare(options, opened, true, signal)).report;
+  const prepared = await prepare(options, opened, true, signal);
+  const { report } = prepared;
+  const { checks, facts } = report;
+  await using backend =
+    facts === undefined ? undefined : createBackend(options, prepared, facts, opened);
+  return { ...report, checks: [...checks, await further(backend, checks)] };
 }
 
-/** What has to be there before there is a sandbox, given to `opened`. */
+/** What has to be there before there is a sandbox. */
+interface Prepared {
+  readonly report: HostReport;
+  readonly workDirs: WorkDirs;
+  readonly found: CgroupsFound | undefined;
+}
+
+/** Gives all of it to `opened`. */
 async function prepare(
   options: BubblewrapOptions,
   opened: AsyncDisposableStack,
   timesJoin: boolean,
   signal: AbortSignal,
-): Promise<{
-  readonly report: HostReport;
-  readonly workDirs: WorkDirs;
-  readonly found: CgroupsFound | undefined;
-}> {
+): Promise<Prepared> {
   const { uid, clock, newId, onRemoveFailed } = options;
   const version = await identify(options, signal);
   const base = options.workBase;
@@ -130,10 +155,7 @@ async function prepare(
 function requireMinimum({ checks, facts }: HostReport, minimum: readonly CheckName[]): HostFacts {
   const unmet = unmetChecks(checks, minimum);
   if (facts !== undefined && unmet.length === 0) return facts;
-  throw new SandboxError(
-    `this host does not hold what is asked of it (see docs/doctor.md)\n${describeChecks(unmet)}`,
-    { setting: "minimum" },
-  );
+  throw new SandboxError(describeUnmet(unmet), { setting: "minimum" });
 }
 
 function factsOf({ host, cgroups }: ColdSandboxParts): ColdSandboxFacts {

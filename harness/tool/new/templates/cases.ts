@@ -14,8 +14,9 @@ export function testCases(tool: string): string {
 
 /** Cases of a tool that counts the words of its artifact `file`. */
 export function fileTestCases(tool: string): string {
-  const file = "artifacts: { file: { filename: a.txt, text: one two three } }";
-  return casesOf(tool, file, "args: {}");
+  const fileOf = (text: string): string =>
+    `artifacts: { file: { filename: a.txt, text: ${text} } }`;
+  return casesOf(tool, fileOf("one two three"), fileOf('""'));
 }
 
 function casesOf(tool: string, given: string, nothing: string): string {

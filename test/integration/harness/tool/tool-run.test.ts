@@ -2,7 +2,7 @@
  * `harness tool run`: the real sandbox around a tool of a file, and nothing left of it.
  */
 import { once } from "node:events";
-import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -181,6 +181,44 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect({ exitCode, left }).toEqual({ exitCode: 0, left: [] });
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, Ada" });
     expect(stderr).toMatch(/^hello took \d+ ms under the profile standard\n$/);
+  });
+
+  test("checks and converts arguments by the code as it is", { tags: "full" }, async () => {
+    const path = join(directory, "counts.py");
+    await writeFile(path, "def counts(days: int) -> dict:\n    return {'days': days}\n");
+    const given = ["--args", '{"days": "5"}'];
+    const checked = await toolRun("counts.py:counts", given);
+    expect(checked).toMatchObject({ exitCode: 1, left: [] });
+    expect(checked.stderr).toMatch(
+      /^INVALID_REQUEST: Invalid request: params\.args\.days: expected a whole number, found "5"$/m,
+    );
+    const unchecked = await toolRun("counts.py:counts", given, { TOOLS_DESCRIBED_BY: "manifest" });
+    expect(JSON.parse(unchecked.stdout)).toEqual({ days: "5" });
+    const manifestPath = join(directory, "converting", "manifest.yaml");
+    await mkdir(join(directory, "converting", "python"), { recursive: true });
+    await copyFile(path, join(directory, "converting", "python", "counts.py"));
+    await writeFile(
+      manifestPath,
+      "version: 1\ntools: { counts: { module: counts, function: counts, coerce: true } }\n",
+    );
+    const converted = await toolRun("converting", given);
+    expect(JSON.parse(converted.stdout)).toEqual({ days: 5 });
+  });
+
+  test("keeps the description of a tool between runs", { tags: "full" }, async () => {
+    const cache = await createPassableDirectory("str-tool-run-cache-");
+    onTestFinished(() => cache[Symbol.asyncDispose]());
+    const run = () =>
+      toolRun("hello.mjs:hello", ["--args", '{"name": 1}'], { XDG_CACHE_HOME: cache.path });
+    expect(await run()).toMatchObject({ exitCode: 0 });
+    const kept = join(cache.path, "secure-tool-runtime/descriptions");
+    const names = await readdir(kept);
+    const description = JSON.parse(await readFile(join(kept, names[0]!), "utf8")) as object;
+    const parameters = { type: "object", properties: { name: { type: "string" } } };
+    await writeFile(join(kept, names[0]!), JSON.stringify({ ...description, parameters }));
+    const { stderr } = await run();
+    expect(stderr).toContain("INVALID_REQUEST: Invalid request: params.args.name: expected text");
+    expect(await readdir(kept)).toEqual(names);
   });
 
   test("runs the export of typed.ts", { tags: "full" }, () => runExport("typed.ts"));

@@ -153,7 +153,7 @@ cases:
     expect: { error: TOOL_ERROR }
   - name: another error
     expect: { error: { code: TOOL_ERROR, message: "no" } }
-  - { name: an error of this code, expect: { error: EXECUTION_ERROR } }
+  - { name: an error of this code, expect: { error: INVALID_REQUEST } }
   - { name: later, skip: not yet, expect: {} }
 `,
       "needs.test.yaml": "{ tool: needs, cases: [{ name: any, expect: {} }] }",
@@ -173,8 +173,8 @@ failed  joins: not as expected (n ms)
 failed  joins: no error (n ms)
     error: expected "TOOL_ERROR", found nothing
 failed  joins: another error (n ms)
-    error.code: expected "TOOL_ERROR", found "EXECUTION_ERROR"
-    error.message: expected "no", found "joins() is missing the arguments \\"one\\", \\"many\\""
+    error.code: expected "TOOL_ERROR", found "INVALID_REQUEST"
+    error.message: expected "no", found "Invalid request: params.args.one: missing, expected a value"
 passed  joins: an error of this code (n ms)
 skipped joins: later (not yet)
 2 passed, 4 failed, 1 skipped

@@ -4,9 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { StatusDetails } from "../../../../worker/protocol/messages/status-details.ts";
-import { invokeTopic } from "../../../../worker/protocol/topics.ts";
-import { DevClient } from "../../../support/brokers/dev-client.ts";
 import { type Rig, namespace, nodeTool, startRig } from "../../../support/workers/rig.ts";
+import { runCli } from "../../harness/cli-process.ts";
 
 let rig: Rig;
 
@@ -57,21 +56,14 @@ test.each([
 });
 
 test("a tool knows the trace context of its call", async () => {
-  const signal = AbortSignal.timeout(30_000);
-  const { host, port } = rig.broker;
-  const replyTo = `${namespace}/traced`;
-  const address = { host, port, name: "AgentA", patterns: [replyTo] };
-  await using client = await DevClient.connect(address, signal);
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  const ids = { task_id: "t", app_name: "a", user_id: "u", session_id: "s" };
-  const params = { ...ids, tool_name: "python" };
-  const request = { jsonrpc: "2.0", id: "1", method: "sam_remote_tool/invoke", params };
-  const payload = Buffer.from(JSON.stringify(request));
-  await client.publish(invokeTopic(namespace, "python"), payload, { replyTo, traceparent }, signal);
-  const { value } = await client.messages(signal)[Symbol.asyncIterator]().next();
-  expect(JSON.parse(Buffer.from(value.payload).toString())).toMatchObject({
-    result: { tool_result: { traceparent } },
-  });
+  const { host, port } = rig.broker;
+  const { stdout, stderr } = await runCli([
+    ...["invoke", "--broker", `${host}:${port}`, "--namespace", namespace],
+    ...["--tool", "python", "--traceparent", traceparent],
+  ]);
+  expect(stderr).toContain("status: Reading (3 of 10)");
+  expect(JSON.parse(stdout)).toMatchObject({ traceparent });
 });
 
 test("what a tool forges in a line reaches nobody", async () => {

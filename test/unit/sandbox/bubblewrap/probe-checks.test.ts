@@ -8,6 +8,7 @@ import type { Cgroups } from "../../../../worker/sandbox/cgroup/cgroup.ts";
 import {
   type CheckName,
   type HostCheck,
+  backendCheckNames,
   checkNames,
   defaultMinimum,
   describeChecks,
@@ -61,7 +62,7 @@ const all = (changes: Partial<TrialObservation>): Pick<Evidence, "observations">
 describe("of a host that allows everything", () => {
   test("every check is held, in order, and none has a remedy", () => {
     const checks = judge(evidence());
-    expect(checks.map(({ name }) => name)).toEqual(checkNames);
+    expect(checks.map(({ name }) => name)).toEqual(backendCheckNames);
     expect(new Set(checks.map(({ state, remedy }) => [state, remedy].join()))).toEqual(
       new Set(["held,"]),
     );
@@ -242,9 +243,10 @@ test("control groups that take long to join are held, and what it costs is said"
   });
 });
 
-test("what is asked for by default is all but control groups and a new /proc", () => {
+test("what is asked for by default is all but control groups, a new /proc and egress", () => {
   expect(checkNames.filter((name) => !defaultMinimum.includes(name))).toEqual([
     "fresh-proc",
     "cgroups",
+    "egress",
   ]);
 });

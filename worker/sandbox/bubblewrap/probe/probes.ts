@@ -2,7 +2,7 @@
  * Judges each check by the observations of trial sandboxes; a pure function.
  */
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
-import { type CheckName, type HostCheck, checkNames } from "../../host-check.ts";
+import { type HostCheck, backendCheckNames } from "../../host-check.ts";
 import { resourceOf } from "../../rlimits.ts";
 import type { HostSettings } from "./host-settings.ts";
 import { type TrialObservation, tightLimits } from "./probe-script.ts";
@@ -60,10 +60,10 @@ const pipedCoreDumps =
 
 const foreignProc = "it shows processes that are not of the sandbox";
 
-/** All checks, in the order of reports. */
+/** The backend's checks, in the order of reports. */
 export function judge(evidence: Evidence): readonly HostCheck[] {
   const noSandbox = evidence.observations.length === 0;
-  return checkNames.map((name) => {
+  return backendCheckNames.map((name) => {
     const needsSandbox = name !== "user-namespaces" && name !== "cgroups";
     return {
       name,
@@ -74,7 +74,9 @@ export function judge(evidence: Evidence): readonly HostCheck[] {
   });
 }
 
-const judges: Readonly<Record<CheckName, (evidence: Evidence) => Finding>> = {
+type BackendCheckName = (typeof backendCheckNames)[number];
+
+const judges: Readonly<Record<BackendCheckName, (evidence: Evidence) => Finding>> = {
   "user-namespaces": ({ refusals, observations, settings }) =>
     refusals.userNamespaces === undefined
       ? held(
