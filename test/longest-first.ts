@@ -14,10 +14,16 @@ const longest = [
   "full/doctor/attack-starts.test.ts",
   "full/foreign-agent.test.ts",
   "full/fresh-clone.test.ts",
-  "conformance/broker.amqp.test.ts",
-  "integration/doctor/attacks.test.ts",
-  "conformance/sandbox-backend.template.test.ts",
+  "integration/harness/tool/tool-run.test.ts",
   "integration/sandbox/accounting.test.ts",
+  "conformance/broker.amqp.test.ts",
+  "integration/artifacts/gcs.test.ts",
+  "conformance/sandbox-backend.template.test.ts",
+  "integration/artifacts/s3-without-conditions.test.ts",
+  "integration/sandbox/cgroup/cgroup.test.ts",
+  "integration/worker/node.test.ts",
+  "conformance/artifacts/object-store.gcs.test.ts",
+  "integration/harness/invoke.test.ts",
 ];
 
 export class LongestFirst extends BaseSequencer {

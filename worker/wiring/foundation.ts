@@ -76,7 +76,7 @@ export async function openFoundation(
   // Concurrently: Python and the backend take longest at start.
   let preparedPython: Promise<PreparedPython> | undefined;
   const alongside = async (scratchDir: string): Promise<unknown> => {
-    preparedPython = preparePythonAlongside(config, scratchDir);
+    preparedPython = preparePythonAlongside(config, host, scratchDir);
     return preparedPython;
   };
   const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));

@@ -2,6 +2,8 @@
  * What the parts of a worker use of its process.
  */
 import type { Environment } from "../config/config.ts";
+import type { preparePython } from "../runners/python/host.ts";
+import type { BackendSettings } from "../sandbox/registry.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
@@ -11,6 +13,16 @@ export interface Host {
   readonly clock: Clock;
   /** The process's environment; the manifest grants tools parts of it. */
   readonly environment: Environment;
+  /** Each worker prepares its own unless given. */
+  readonly preparations?: Preparations;
+}
+
+/** The costly parts of a start whose results several workers of one process can share. */
+export interface Preparations {
+  /** Runs the trials of the host. */
+  readonly tryHost: NonNullable<BackendSettings["bubblewrap"]["tryHost"]>;
+  /** Asks the interpreter about itself and compiles the tool runner. */
+  readonly preparePython: typeof preparePython;
 }
 
 /** A host on the system clock. */

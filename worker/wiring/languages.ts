@@ -42,10 +42,12 @@ export interface Languages extends AsyncDisposable {
  */
 export function preparePythonAlongside(
   { toolsPythonDir, sandbox: { pythonBin } }: Config,
+  { preparations }: Host,
   scratchDir: string,
 ): Promise<PreparedPython> | undefined {
   if (!existsSync(toolsPythonDir)) return undefined;
-  return preparePython({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
+  const prepare = preparations?.preparePython ?? preparePython;
+  return prepare({ pythonBin, runnerDir: toolRunnerDir("python"), scratchDir });
 }
 
 /** Opens the tool languages; the caller owns them. Throws SandboxError. */

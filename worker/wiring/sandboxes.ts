@@ -85,7 +85,7 @@ function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
   const { bwrapBin, pythonBin, workDir, minimum } = config.sandbox;
   return {
-    settings: { bubblewrap: { bwrapBin, pythonBin, minimum } },
+    settings: { bubblewrap: { bwrapBin, pythonBin, minimum, tryHost: host.preparations?.tryHost } },
     workBase: workDir,
     uid: sandboxUid(config),
     clock: host.clock,

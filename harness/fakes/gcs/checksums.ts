@@ -24,7 +24,9 @@ export type SaidChecksums = { readonly [Name in keyof Checksums]?: string | unde
 
 export function checksumsOf(content: Buffer): Checksums {
   let crc = 0xffffffff;
-  for (const byte of content) crc = (table[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
+  // By index: the iterator of a buffer takes five times as long.
+  for (let at = 0; at < content.length; at++)
+    crc = (table[(crc ^ (content[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8);
   const octets = Buffer.alloc(4);
   octets.writeUInt32BE((crc ^ 0xffffffff) >>> 0);
   const md5 = createHash("md5").update(content).digest("base64");

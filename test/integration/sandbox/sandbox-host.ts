@@ -29,6 +29,7 @@ import { patience } from "../../support/patience.ts";
 import { quickPlace } from "../../support/sandboxes/quick-place.ts";
 import { type WhenOver, shared } from "../../support/shared.ts";
 import { isRoot } from "../../support/is-root.ts";
+import { sharedPreparations } from "../../support/workers/shared-preparations.ts";
 
 const run = promisify(execFile);
 
@@ -68,6 +69,8 @@ export async function temporaryDirectory(
   return directory;
 }
 
+let problemHere: Promise<string | undefined> | undefined;
+
 /** Why this host cannot make the simplest of sandboxes, or undefined when it can. */
 async function bubblewrapProblem(): Promise<string | undefined> {
   const identity = sandboxUid === undefined ? {} : { uid: sandboxUid, gid: sandboxUid };
@@ -104,10 +107,11 @@ export async function openBackend(
   whenOver: WhenOver = onTestFinished,
   place = quickPlace,
 ): Promise<BubblewrapBackend> {
-  const problem = await bubblewrapProblem();
+  const problem = await (problemHere ??= bubblewrapProblem());
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
   const workBase = join(await temporaryDirectory(whenOver, place), "work");
-  return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...changes });
+  const { tryHost } = sharedPreparations;
+  return openBubblewrap({ ...backendOptions(workBase), bwrapBin, tryHost, ...changes });
 }
 
 /**

@@ -12,6 +12,7 @@ import { wireDescriptions } from "../../../worker/wiring/discovery.ts";
 import { openFoundation } from "../../../worker/wiring/foundation.ts";
 import { createHost } from "../../../worker/wiring/host.ts";
 import { reachableDirectory } from "../workers/rig.ts";
+import { sharedPreparations } from "../workers/shared-preparations.ts";
 
 /** Where a manifest and its tools are. */
 export interface DescribingOptions {
@@ -59,7 +60,8 @@ export async function openDescribing(options: DescribingOptions): Promise<Descri
       done();
     },
   });
-  const host = createHost(createLogger("debug", lines), {});
+  const preparations = sharedPreparations;
+  const host = { ...createHost(createLogger("debug", lines), {}), preparations };
   const signal = AbortSignal.timeout(30_000);
   const foundation = owned.use(await openFoundation(config, host, signal));
   const all = owned.move();

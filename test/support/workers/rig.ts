@@ -19,6 +19,7 @@ import { createHost } from "../../../worker/wiring/host.ts";
 import { Worker } from "../../../worker/worker.ts";
 import { patience } from "../patience.ts";
 import { quickPlace } from "../sandboxes/quick-place.ts";
+import { sharedPreparations } from "./shared-preparations.ts";
 
 export const namespace = "rig";
 export const fixtureTools = fileURLToPath(new URL("../../fixtures/tools/", import.meta.url));
@@ -225,7 +226,9 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   const logLines: string[] = [];
   const log = createLogger("debug", lineCollector(logLines));
   const { clock = systemClock } = options;
-  const worker = owned.use(new Worker(config, { ...createHost(log, environment), clock }));
+  const preparations = sharedPreparations;
+  const host = { ...createHost(log, environment), clock, preparations };
+  const worker = owned.use(new Worker(config, host));
   await worker.start(AbortSignal.timeout(30_000));
   const agent = owned.use(
     await Agent.connect(

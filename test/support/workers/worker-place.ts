@@ -22,6 +22,7 @@ import { Worker } from "../../../worker/worker.ts";
 import { ToolRuns, announcingTool } from "./announcing-tool.ts";
 import { HeldSandboxes } from "../sandboxes/held-sandboxes.ts";
 import { manifestText, reachableDirectory } from "./rig.ts";
+import { sharedPreparations } from "./shared-preparations.ts";
 
 const tools = {
   repeatable: { module: "announcing", function: "announces", network: "host" },
@@ -151,9 +152,8 @@ export class WorkerPlace {
       backoff: { baseMs: 1, capMs: 100 },
       log,
     });
-    const worker = new Worker(readConfig(environment), createHost(log, environment), {
-      broker: session,
-    });
+    const host = { ...createHost(log, environment), preparations: sharedPreparations };
+    const worker = new Worker(readConfig(environment), host, { broker: session });
     onTestFinished(() => worker[Symbol.asyncDispose]());
     await worker.start(AbortSignal.timeout(30_000));
     return { worker, said: () => lines.join("") };

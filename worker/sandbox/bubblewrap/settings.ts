@@ -2,8 +2,9 @@
  * Settings of the bubblewrap backend alone.
  */
 import type { CheckName } from "../host-check.ts";
+import type { TryHost } from "./probe/probe.ts";
 
-/** What an operator can say of bubblewrap. */
+/** What only bubblewrap is opened with. */
 export interface BubblewrapSettings {
   /** Program file, or its name in the search path. */
   readonly bwrapBin: string;
@@ -11,4 +12,6 @@ export interface BubblewrapSettings {
   readonly pythonBin?: string;
   /** Checks that this host must pass; the usual ones unless given. */
   readonly minimum?: readonly CheckName[];
+  /** Runs the trials of this host; each backend runs its own unless given. */
+  readonly tryHost?: TryHost | undefined;
 }

@@ -21,7 +21,7 @@ import { otherUserRemedy } from "./remedies.ts";
 import { signalQuietly } from "../../proc/processes.ts";
 import { isFilteredArch, seccompProgram } from "../seccomp/seccomp.ts";
 import type { Refusal, TrialHost } from "./trial.ts";
-import { type Shown, Trials, type Variant } from "./trials.ts";
+import { type Shown, type TrialBase, Trials, type Variant } from "./trials.ts";
 
 /** Features of the host, probed once at start. */
 export interface HostFacts {
@@ -59,8 +59,19 @@ export interface HostReport {
   readonly facts: HostFacts | undefined;
 }
 
+/** The result of the trials; without a variant the host allows no sandbox. */
+export interface Tried extends Shown {
+  readonly variant: Variant | undefined;
+  readonly refusals: Refusals;
+}
+
+/** See {@link tryHost}. */
+export type TryHost = (host: TrialHost, base: TrialBase) => Promise<Tried | Refusal>;
+
 /** Options of {@link probeHost}. */
 export interface ProbeOptions extends Omit<TrialHost, "ownerTag"> {
+  /** {@link tryHost} unless given. */
+  readonly tryHost?: TryHost | undefined;
   /** See {@link identify}. */
   readonly version: string;
   /** Undefined when the worker does not use them. */
@@ -85,12 +96,11 @@ export async function probeHost(
     hardLimits: parseHardLimits(await readFile("/proc/self/limits", "utf8")),
   };
   await using workDir = await workDirs.take();
-  const trials = new Trials(
+  const { tryHost: run = tryHost } = options;
+  const tried = await run(
     { ...options, ownerTag: workDirs.ownerTag },
     { ...base, workDir: workDir.path },
   );
-  const program = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;
-  const tried = await strongest(trials, program);
   if ("refusal" in tried)
     throw new SandboxError(`${options.bwrapBin} cannot make a sandbox here: ${tried.refusal}`, {
       setting: "bwrapBin",
@@ -103,7 +113,7 @@ export async function probeHost(
     workerFilters: filtersIn(await readStatus("self")),
     workerNetwork: await networkOfWorker(),
     arch: process.arch,
-    isFilteredArch: program !== undefined,
+    isFilteredArch: isFilteredArch(process.arch),
     cgroups: options.cgroups,
     settings: await readHostSettings(),
   });
@@ -119,14 +129,13 @@ export async function probeHost(
   return { version: options.version, checks, facts };
 }
 
-/** The result of the trials; without a variant the host allows no sandbox. */
-interface Tried extends Shown {
-  readonly variant: Variant | undefined;
-  readonly refusals: Refusals;
-}
-
-/** The strongest variant of this host. Returns a refusal that is unexplained. */
-async function strongest(trials: Trials, seccomp: Variant["seccomp"]): Promise<Tried | Refusal> {
+/**
+ * Runs the trials of a host: its strongest variant, or a refusal that is unexplained. Rejects with
+ * the signal's reason.
+ */
+export async function tryHost(host: TrialHost, base: TrialBase): Promise<Tried | Refusal> {
+  const trials = new Trials(host, base);
+  const seccomp = isFilteredArch(process.arch) ? seccompProgram(process.arch) : undefined;
   const best = {
     proc: "fresh",
     limitsNested: true,

@@ -1,0 +1,43 @@
+/**
+ * The preparations that the workers of one test process share: its host and its interpreters stay
+ * the same. Tests of the preparations themselves, and all programs, prepare anew.
+ */
+import { chmod, mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { preparePython } from "../../../worker/runners/python/host.ts";
+import { type Tried, tryHost } from "../../../worker/sandbox/bubblewrap/probe/probe.ts";
+import type { Preparations } from "../../../worker/wiring/host.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Directory of the whole run, which sandboxes can reach; compiled tool runners are in it. */
+    readonly preparedDir: string;
+  }
+}
+
+const tried = new Map<string, Tried>();
+const pythons = new Map<string, Awaited<ReturnType<typeof preparePython>>>();
+
+/** Keeps results only: a failure is each worker's own. */
+export const sharedPreparations: Preparations = {
+  async tryHost(host, base) {
+    const { workDir: _, ...features } = base;
+    const key = JSON.stringify([host.bwrapBin, host.uid, features]);
+    const known = tried.get(key);
+    if (known !== undefined) return known;
+    const result = await tryHost(host, base);
+    if (!("refusal" in result)) tried.set(key, result);
+    return result;
+  },
+  async preparePython({ pythonBin, runnerDir }) {
+    const key = JSON.stringify([pythonBin, runnerDir]);
+    const known = pythons.get(key);
+    if (known !== undefined) return known;
+    const scratchDir = await mkdtemp(join(inject("preparedDir"), "python-"));
+    await chmod(scratchDir, 0o755);
+    const result = await preparePython({ pythonBin, runnerDir, scratchDir });
+    pythons.set(key, result);
+    return result;
+  },
+};
