@@ -166,8 +166,7 @@ def plant(order):
     loopback = listen(socket.AF_INET, ("127.0.0.1", 0))
     port = loopback.getsockname()[1]
     listed = listen(socket.AF_INET, ("127.0.0.1", 0))
-    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    datagrams.bind(("127.0.0.1", 0))
+    datagrams = listen_to_datagrams("127.0.0.1")
     listed_port, datagram_port = listed.getsockname()[1], datagrams.getsockname()[1]
     serve_listed(order, listed, datagrams)
     sys.path.insert(0, TOOLS)
@@ -183,6 +182,7 @@ def plant(order):
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),
         ],
+        [listen_to_datagrams(address, DNS_PORT) for address in ("127.0.0.1", metadata)],
     )
     return {
         "token": token,
@@ -199,7 +199,8 @@ def plant(order):
         "unlisted_name": order["unlisted_name"],
         "max_connections": order["max_connections"],
         "metadata_address": metadata,
-        "name_servers": ["127.0.0.1"],
+        # Some clouds have it there. 127.0.0.1 answers as well.
+        "name_servers": [metadata],
         "socket_path": SOCKET,
         "abstract_socket": ABSTRACT,
         "namespaces": own_namespaces(),
@@ -227,20 +228,24 @@ def listen(family, address):
     return listening
 
 
-def serve(token, streams):
+def listen_to_datagrams(address, port=0):
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind((address, port))
+    return datagrams
+
+
+def serve(token, streams, names):
     """A process that answers connections with the token, and queries with "no such name"."""
-    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    names.bind(("127.0.0.1", DNS_PORT))
     if os.fork() == 0:
         while True:
-            for ready in select.select([*streams, names], [], [])[0]:
-                if ready is names:
-                    query, peer = names.recvfrom(512)
-                    names.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
+            for ready in select.select([*streams, *names], [], [])[0]:
+                if ready in names:
+                    query, peer = ready.recvfrom(512)
+                    ready.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
                 else:
                     with ready.accept()[0] as connection:
                         connection.sendall(token.encode())
-    for served in (*streams, names):
+    for served in (*streams, *names):
         served.close()
 
 
