@@ -38,6 +38,9 @@ NEW_MOUNTS, NEW_PIDS = 0x0002_0000, 0x2000_0000
 MAX_QUESTION_BYTES = 16_384
 HTTP_PORT = 80
 DNS_PORT = 53
+PROXY_PORT = 3128
+# A proxy of a baseline waits for ever, so that attacks on its patience need not wait long.
+HEADER_SECONDS = 1
 
 
 def main():
@@ -169,6 +172,7 @@ def plant(order):
     datagrams = listen_to_datagrams("127.0.0.1")
     listed_port, datagram_port = listed.getsockname()[1], datagrams.getsockname()[1]
     serve_listed(order, listed, datagrams)
+    serve_proxy(listen(socket.AF_INET, ("127.0.0.1", PROXY_PORT)))
     sys.path.insert(0, TOOLS)
     from support.listed import victim_port, victim_socket
 
@@ -195,6 +199,10 @@ def plant(order):
         "loopback_port": port,
         "listed_port": listed_port,
         "datagram_port": datagram_port,
+        "unlisted_port": port,
+        "rebinding_name": order["rebinding_name"],
+        "header_seconds": HEADER_SECONDS,
+        "max_connections_in_all": order["max_connections_in_all"],
         "listed_name": order["listed_name"],
         "unlisted_name": order["unlisted_name"],
         "max_connections": order["max_connections"],
@@ -267,12 +275,25 @@ def serve_listed(order, listed, datagrams):
     datagrams.close()
 
 
+def serve_proxy(listening):
+    """A process that connects to what it is asked for."""
+    if os.fork() == 0:
+        sys.path.insert(0, os.path.dirname(__file__))
+        import naive_proxy
+
+        naive_proxy.serve(listening)
+    listening.close()
+
+
 def answer_by_name(connection, answers):
-    """The answer to the first known name; nothing to a question without one."""
+    """A redirection, or the answer to the first known name; nothing to a question without any."""
     question = b""
     while len(question) < MAX_QUESTION_BYTES:
         received = connection.recv(4096)
         question += received
+        place = question.partition(b"/?to=")[2].split(b" ")[0]
+        if place:
+            return b"HTTP/1.1 302 Found\r\nLocation: " + place + b"\r\n\r\n"
         for name, answer in answers.items():
             if name in question:
                 return answer
