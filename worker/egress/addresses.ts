@@ -4,12 +4,16 @@
 import { BlockList, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 
-/** Ranges of IPv4 that are not public, with the documentation's and benchmarks'. */
+/**
+ * Ranges of IPv4 that are not public, with the documentation's and benchmarks'; and the address by
+ * which every machine of Azure reaches its own metadata.
+ */
 const specialIPv4: readonly (readonly [address: string, prefix: number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
+  ["168.63.129.16", 32],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
   ["192.0.0.0", 24],

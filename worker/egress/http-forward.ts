@@ -35,6 +35,8 @@ export interface Forwarding {
   /** Connects to the host. Its error is thrown as it is. */
   readonly agent: Agent;
   readonly signal: AbortSignal;
+  /** Takes out of a header of the answer what the worker put into the request. */
+  readonly hide?: (text: string) => string;
 }
 
 /** Headers that go on, without those of the connection. */
@@ -54,28 +56,44 @@ export function endToEndHeaders(rawHeaders: readonly string[]): readonly Header[
  * throws, as long as nothing of a response was sent; else ends the connection.
  */
 export async function forward(forwarding: Forwarding): Promise<void> {
-  const { incoming, response, target, headers, agent, signal } = forwarding;
-  const hasBody = incoming.headers["transfer-encoding"] !== undefined;
+  const { incoming, response, target, agent, signal, hide = (text) => text } = forwarding;
+  const { isChunked, length } = framingOf(incoming);
+  const headers = forwarding.headers.filter(([name]) => name.toLowerCase() !== "content-length");
+  if (isChunked) headers.push(["Transfer-Encoding", "chunked"]);
+  else if (length !== undefined) headers.push(["Content-Length", length]);
   const outgoing = request({
     ...{ agent, signal, path: target, setHost: false, maxHeaderSize: maxHeaderBytes },
     method: incoming.method ?? "GET",
-    headers: [...headers, ...(hasBody ? [["Transfer-Encoding", "chunked"]] : [])].flat(),
+    headers: headers.flat(),
   });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once("response", resolve);
   outgoing.on("error", reject);
   // Without an error where the host changes the protocol.
   outgoing.once("close", () => reject(new Error("the host did not answer")));
+  // Without a frame around it the host would take a body for the next request.
+  if (isChunked || length !== undefined) incoming.pipe(outgoing);
+  else outgoing.end();
+  incoming.once("error", reject);
   // A host may answer before it has read all.
-  pipeline(incoming, outgoing).catch(reject);
   const answer = await promise;
   const { statusCode = 502, statusMessage = "", rawHeaders } = answer;
   try {
-    response.writeHead(statusCode, statusMessage, endToEndHeaders(rawHeaders).flat());
+    const shown = endToEndHeaders(rawHeaders).map(([name, value]) => [name, hide(value)]);
+    response.writeHead(statusCode, hide(statusMessage), shown.flat());
     await pipeline(answer, response);
   } catch {
     response.destroy();
   } finally {
     if (!outgoing.writableFinished) outgoing.destroy();
   }
+}
+
+/** How the body of a request ends; neither for one without. */
+function framingOf({ headers }: IncomingMessage): {
+  readonly isChunked: boolean;
+  readonly length: string | undefined;
+} {
+  const isChunked = headers["transfer-encoding"] !== undefined;
+  return { isChunked, length: isChunked ? undefined : headers["content-length"] };
 }

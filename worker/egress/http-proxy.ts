@@ -17,7 +17,7 @@ import { BadRequestError, createStrictServer } from "./http-server.ts";
 import { localConnection } from "./local-connection.ts";
 import { type Authority, absoluteTarget, tunnelTarget } from "./proxy-target.ts";
 import type { NetworkRecord } from "./record.ts";
-import { type Connections, idleMs, maxConnectionsInAll } from "./tcp.ts";
+import { type Connections, idleMs, maxConnectionsInAll, reset } from "./tcp.ts";
 import { RefusedError } from "./upstream.ts";
 
 /** Where it listens inside. */
@@ -156,7 +156,7 @@ export class HttpProxy {
         client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
       },
       onRefused: (reason) => {
-        if (isOpen) client.resetAndDestroy();
+        if (isOpen) reset(client);
         else answerRaw(client, refusal(target, reason));
       },
     });

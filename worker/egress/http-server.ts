@@ -10,6 +10,9 @@ export const headersTimeoutMs = 10_000;
 /** How often that is looked at. */
 const checkMs = 1_000;
 
+/** Headers that say where a request ends and whose it is: none of one connection. */
+const framing = ["content-length", "transfer-encoding", "host"];
+
 /** What is read of a request. */
 export type RequestHead = Pick<
   IncomingMessage,
@@ -43,12 +46,15 @@ export function createStrictServer(idleMs: number, signal: AbortSignal): Server 
 }
 
 /**
- * What the parser lets through: a version that no request has in this form, and a body that does
+ * What the parser lets through: headers of the message that would not go on, a version that no request has in this form, and a body that does
  * not end at one place for every reader (RFC 9112, section 6.3). Throws BadRequestError.
  */
 export function checkMessage({ headers, httpVersion }: RequestHead): void {
   if (httpVersion !== "1.1" && httpVersion !== "1.0")
     throw new BadRequestError("the only versions are HTTP/1.1 and HTTP/1.0");
+  const named = (headers.connection ?? "").toLowerCase().split(/[\s,]+/);
+  if (named.some((name) => framing.includes(name)))
+    throw new BadRequestError("Connection names what belongs to the message");
   const encoding = headers["transfer-encoding"];
   if (encoding === undefined) return;
   if (encoding.toLowerCase() !== "chunked" || httpVersion !== "1.1")

@@ -1,6 +1,7 @@
 /**
  * What a sandbox did with its network, for its answer and for the audit log.
  */
+import { isHostName } from "../protocol/host-pattern.ts";
 import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
 import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.ts";
 import type { Clock } from "../support/clock.ts";
@@ -42,7 +43,9 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
   }
 
   /** A question for a name that no rule allows. */
-  refuseName(name: string): void {
+  refuseName(asked: string): void {
+    // Others may be anything that a terminal or a model acts on.
+    const name = isHostName(asked) ? asked : "(no name of a host)";
     const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
     this.ended({ name, refusal: "name-not-allowed", ...nothing });
   }

@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { Resolver, lookup } from "node:dns/promises";
-import { isIP, isIPv4 } from "node:net";
+import { SocketAddress, isIP, isIPv4 } from "node:net";
 import type { Clock } from "../support/clock.ts";
 import { isOwn } from "./addresses.ts";
 
@@ -20,6 +20,8 @@ const maxHostsBytes = 1024 * 1024;
 export interface WorkerEndpoint {
   readonly host: string;
   readonly port: number;
+  /** Whether other ports of the host, unless it is this one, are the same service. */
+  readonly hasMorePorts?: boolean;
 }
 
 /** The addresses of a name, and for how long they hold. */
@@ -76,8 +78,14 @@ async function addressesInHosts(name: string): Promise<readonly string[]> {
     )
     .filter(([, ...names]) => names.some((one) => one.toLowerCase() === name))
     .map(([address = ""]) => address)
-    .filter((address) => isIP(address) !== 0);
+    .filter((address) => isIP(address) !== 0)
+    .map(plainAddress);
   return found.toSorted((a, b) => Number(isIPv4(b)) - Number(isIPv4(a)));
+}
+
+/** In the one spelling in which addresses are compared. */
+function plainAddress(address: string): string {
+  return new SocketAddress({ address, family: isIPv4(address) ? "ipv4" : "ipv6" }).address;
 }
 
 /** What no sandbox reaches, whatever its lists say. */
@@ -103,10 +111,14 @@ export class WorkerEndpoints {
 
   /** Whether it is one; also where an endpoint of this port has no known address. */
   async has(address: string, port: number): Promise<boolean> {
-    for (const { host, port: theirs } of this.#endpoints) {
-      if (theirs !== port) continue;
+    for (const { host, port: theirs, hasMorePorts = false } of this.#endpoints) {
+      if (theirs !== port && !hasMorePorts) continue;
       await this.#refresh(host);
       const known = this.#addresses.get(host);
+      if (theirs !== port) {
+        if (known?.has(address) === true && !isOwn(address)) return true;
+        continue;
+      }
       if (known === undefined || known.has(address)) return true;
       if (isOwn(address) && [...known].some(isOwn)) return true;
     }

@@ -70,8 +70,8 @@ export class Connections {
     const { localAddress: address, localPort: port } = client;
     client.on("error", () => undefined);
     // A connection that is gone already has none.
-    if (address === undefined || port === undefined) return refuse(client);
-    this.serve(client, this.destinationAt(address, port), { onRefused: () => refuse(client) });
+    if (address === undefined || port === undefined) return reset(client);
+    this.serve(client, this.destinationAt(address, port), { onRefused: () => reset(client) });
   }
 
   /** Connects a client to its destination. Takes over the client; never throws. */
@@ -176,14 +176,21 @@ export class Connections {
 
 /** Each ends with the other, and both when nothing passes. */
 function bind(client: Socket, upstream: Socket): void {
-  upstream.on("error", () => client.resetAndDestroy());
+  upstream.on("error", () => reset(client));
   client.once("close", () => upstream.destroy());
   upstream.once("close", () => client.destroySoon());
   upstream.setTimeout(idleMs, () => client.destroy());
 }
 
-function refuse(client: Socket): void {
-  if (!client.destroyed) client.resetAndDestroy();
+/**
+ * Ends a connection by a reset, as far as it can be: while a socket sends its end, Node would drop
+ * it open and for good.
+ */
+export function reset(client: Socket): void {
+  if (client.destroyed) return;
+  const isEnding = client.writableEnded && !client.writableFinished;
+  if (isEnding) client.destroy();
+  else client.resetAndDestroy();
 }
 
 /** TLS must name the host of the connection: others are behind the same address. */
@@ -203,13 +210,25 @@ async function refusalOfFirstBytes(
   try {
     const hello = await readTlsClientHello(client);
     const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
-    return serverName.toLowerCase() === destination.name ? undefined : "sni";
+    const isSame = serverName.toLowerCase() === destination.name;
+    return isSame && !hasOtherBits(client, destination.name) ? undefined : "sni";
   } catch {
     return "sni";
   } finally {
     clearTimeout(timer);
     client.off("end", end);
   }
+}
+
+/**
+ * Whether what waits has the name with other high bits, which the parser drops and servers do not.
+ */
+function hasOtherBits(client: Socket, name: string): boolean {
+  const bytes = client.read() as Buffer | null;
+  if (bytes === null) return false;
+  client.unshift(bytes);
+  const count = (text: string): number => text.toLowerCase().split(name).length;
+  return count(bytes.toString("ascii")) !== count(bytes.toString("latin1"));
 }
 
 /** Undefined for a connection that ends without one. */

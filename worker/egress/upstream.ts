@@ -3,6 +3,7 @@
  */
 import { type Socket, connect } from "node:net";
 import { type TLSSocket, connect as connectTls } from "node:tls";
+import { isHostName } from "../protocol/host-pattern.ts";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { abortable } from "../support/timeout.ts";
 import { isOwn, isPublic, isTranslated } from "./addresses.ts";
@@ -83,6 +84,8 @@ async function addressesOf(
   resolve: Resolve,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
+  // Name servers are asked for nothing else, whatever has let it through.
+  if (!isHostName(name)) throw new RefusedError("name-not-found");
   try {
     return await abortable(resolve(name, signal), signal);
   } catch (error) {

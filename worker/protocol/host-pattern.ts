@@ -69,8 +69,11 @@ const namePattern = /^(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_-]+$/;
 const maxNameLength = 253;
 const maxLabelLength = 63;
 
-/** Whether a name that a tool asks for can be one of a host. */
-function isHostName(name: string): boolean {
+/**
+ * Whether a name that a tool asks for can be one of a host. In others, resolvers and programs read
+ * different names: one that ends at a zero byte leads past every list.
+ */
+export function isHostName(name: string): boolean {
   if (name.length > maxNameLength || !namePattern.test(name) || endsAsAddress(name)) return false;
   return name.split(".").every((label) => label.length <= maxLabelLength);
 }
@@ -80,11 +83,12 @@ function endsAsAddress(name: string): boolean {
   return /(?:^|\.)(?:0x[0-9a-f]*|\d+)$/.test(name);
 }
 
-/** Whether a name is one of the pattern's. */
+/** Whether a name is one of the pattern's, and one that a host can have. */
 export function matchesName(host: HostPattern, name: string): boolean {
+  if (!isHostName(name)) return false;
   switch (host.kind) {
     case "any":
-      return isHostName(name);
+      return true;
     case "name":
       return name === host.name;
     case "subdomains":

@@ -55,7 +55,8 @@ export const requestFields = {
     .describe("Credential of the manifest that the worker adds to requests."),
 };
 
-function isMethod(method: string): boolean {
+/** Whether a request can have this method at all. */
+export function isMethod(method: string): boolean {
   return (methods as readonly string[]).includes(method);
 }
 

@@ -54,7 +54,7 @@ function overridden(profile: Profile, { limits, network }: ProfileOverrides): Pr
 /** A word is replaced, as is a profile's `public`; a profile's list of hosts must consent. */
 function overriddenNetwork(profile: Network, override: Network | undefined): Network {
   if (override === undefined) return profile;
-  return typeof profile === "string" || typeof override === "string" || isPublicOnly(profile)
+  return typeof profile === "string" || isPublicOnly(profile)
     ? override
     : meet(profile, override);
 }

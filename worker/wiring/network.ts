@@ -199,7 +199,8 @@ function endpointsOf({ broker, artifacts, healthPort }: Config): readonly Worker
   const storeUrl = "endpoint" in store ? store.endpoint : undefined;
   return [
     own,
-    ...brokerEndpoints(broker),
+    // A broker speaks several protocols, each on its port.
+    ...brokerEndpoints(broker).map((endpoint) => ({ ...endpoint, hasMorePorts: true })),
     ...(storeUrl === undefined ? [] : [endpointOf(storeUrl)]),
   ];
 }

@@ -56,7 +56,20 @@ describe("a credential is", () => {
     ],
   ])("in place of what the tool sends: %j", async (use, expected) => {
     const values = new CredentialValues(environment);
-    expect(await values.add(credentialOf(use), head)).toEqual(expected);
+    expect(await values.add(credentialOf(use), head)).toMatchObject(expected);
+  });
+
+  test("hidden where a host repeats it, unless it is so short that it may be anything", async () => {
+    const values = new CredentialValues({ ...environment, SHORT: "1234567" });
+    const hidden = values.placeholderOf({ name: "other" });
+    const query = credentialOf({ kind: "query", parameter: "key" });
+    const { hide } = await values.add(query, head);
+    expect(hide("/a/?key=s%24%26cret%20%C3%BC&x=s$&cret ü")).toBe(`/a/?key=${hidden}&x=${hidden}`);
+    const basic = await values.add(credentialOf({ kind: "basic", user: "alice" }), head);
+    const pair = Buffer.from("alice:s$&cret ü").toString("base64");
+    expect(basic.hide(`Basic ${pair}`)).toBe(`Basic ${hidden}`);
+    const short = await values.add(credentialOf(header, { kind: "env", name: "SHORT" }), head);
+    expect(short.hide("1234567")).toBe("1234567");
   });
 
   test("exchanged for its placeholder in headers, which nobody can guess", async () => {
@@ -68,7 +81,7 @@ describe("a credential is", () => {
     expect(values.placeholderOf({ name: "else" })).not.toBe(placeholder);
     const target = `/${placeholder}`;
     const headers = [["A", `x ${placeholder}${placeholder}`]] as const;
-    expect(await values.add(credential, { target, headers })).toEqual({
+    expect(await values.add(credential, { target, headers })).toMatchObject({
       target,
       headers: [["A", "x s$&cret üs$&cret ü"]],
     });

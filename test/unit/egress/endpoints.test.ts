@@ -21,6 +21,18 @@ test("an endpoint is its addresses on its port", async () => {
   expect(asked()).toBe(1);
 });
 
+test("other ports of an endpoint are its own where it has more, unless it is this host", async () => {
+  const broker = { host: "broker", port: 5672, hasMorePorts: true };
+  const clock = { monotonicMs: () => 0 };
+  const at = (...addresses: readonly string[]) =>
+    new WorkerEndpoints([broker], clock, () => Promise.resolve(addresses));
+  expect(await at("192.0.2.9").has("192.0.2.9", 443)).toBe(true);
+  expect(await at("192.0.2.9").has("192.0.2.8", 443)).toBe(false);
+  expect(await at().has("192.0.2.9", 443)).toBe(false);
+  expect(await at("127.0.0.1").has("127.0.0.1", 443)).toBe(false);
+  expect(await at("127.0.0.1").has("127.0.0.1", 5672)).toBe(true);
+});
+
 test("an endpoint of this host is every address of this host", async () => {
   const { endpoints } = endpointsOf(["::1"]);
   expect(await endpoints.has("127.0.0.9", 5672)).toBe(true);

@@ -9,7 +9,7 @@ import {
   createServer,
   request,
 } from "node:http";
-import { type AddressInfo, type Server, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, type Server, connect, createServer as createTcpServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { endToEndHeaders, forward } from "../../../worker/egress/http-forward.ts";
 
@@ -103,4 +103,58 @@ test("an answer that breaks off breaks off for the client", async () => {
   });
   const answer = await through(await listen(host), "", "GET");
   expect(answer).toMatchObject({ status: 200, text: "broken off", failures: [] });
+});
+
+test.each(["Connection: content-length\r\n", ""])(
+  "a body is never the next request, with the header %j",
+  async (header) => {
+    const seen: string[] = [];
+    const host = await listen(
+      createServer((incoming, response) => {
+        void incoming.toArray().then((chunks: Buffer[]) => {
+          seen.push(`${incoming.method} ${incoming.url} ${Buffer.concat(chunks).toString()}`);
+          response.end("fine");
+        });
+      }),
+    );
+    const agent = new Agent({ keepAlive: true, host: "127.0.0.1", port: host });
+    onTestFinished(() => agent.destroy());
+    const port = await listen(
+      createServer((incoming, response) => {
+        const headers = endToEndHeaders(incoming.rawHeaders);
+        const { signal } = new AbortController();
+        void forward({ incoming, response, target: "/first", headers, agent, signal });
+      }),
+    );
+    const body = "DELETE /second HTTP/1.1\r\nHost: a\r\n\r\n";
+    const client = connect({ host: "127.0.0.1", port });
+    onTestFinished(() => void client.destroy());
+    const head = `GET /first HTTP/1.1\r\nHost: a\r\n${header}Content-Length: ${body.length}\r\n\r\n`;
+    client.write(head + body);
+    await once(client, "data");
+    expect(seen).toEqual([`GET /first ${body}`]);
+  },
+);
+
+test("what the worker put into a request is hidden in the answer's headers", async () => {
+  const host = await listen(
+    createServer((incoming, response) => {
+      response.writeHead(301, "Moved secret", { Location: `${incoming.url}/?key=secret` }).end();
+    }),
+  );
+  const agent = new Agent({ host: "127.0.0.1", port: host });
+  onTestFinished(() => agent.destroy());
+  const hide = (text: string): string => text.replaceAll("secret", "hidden");
+  const port = await listen(
+    createServer((incoming, response) => {
+      const { signal } = new AbortController();
+      const headers = [["Host", "a"]] as const;
+      void forward({ incoming, response, target: "/a", headers, agent, signal, hide });
+    }),
+  );
+  const sent = request({ port, host: "127.0.0.1" }).end();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  answer.resume();
+  expect(answer).toMatchObject({ statusMessage: "Moved hidden" });
+  expect(answer.headers.location).toBe("/a/?key=hidden");
 });

@@ -33,6 +33,11 @@ describe("a rule", () => {
     [".example.org", name("example.org"), true],
     [".example.org", name("a.example.org"), true],
     [".example.org", name("badexample.org"), false],
+    // Resolvers end at the zero byte, and programs read other names in others.
+    ["*.example.org", name("evil.test\0.example.org"), false],
+    [".example.org", name("a b.example.org"), false],
+    ["*.example.org", name("a\\.example.org"), false],
+    ["*.example.org", name(`${"a".repeat(64)}.example.org`), false],
     ["192.0.2.10:22", address("192.0.2.10", 22), true],
     ["192.0.2.10:22", address("192.0.2.11", 22), false],
     [{ host: "192.0.2.0/24", ports: [22] }, address("192.0.2.200", 22), true],

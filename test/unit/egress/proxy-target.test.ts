@@ -115,6 +115,14 @@ describe("a body", () => {
     expect(() => absoluteTarget(head("http://a.example.com/", headers, version))).toThrow("chunk");
   });
 
+  test.each(["content-length", "close, Host", "Transfer-Encoding"])(
+    "is refused where Connection names %s",
+    (named) => {
+      const headers = ["Host", "a.example.com", "Connection", named];
+      expect(() => absolute("http://a.example.com/", ...headers)).toThrow("Connection names");
+    },
+  );
+
   test("is refused with two lengths", () => {
     const headers = ["Content-Length", "5", "Transfer-Encoding", "Chunked"];
     expect(() => absolute("http://a.example.com/", "Host", "a.example.com", ...headers)).toThrow(

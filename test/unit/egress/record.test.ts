@@ -67,3 +67,10 @@ describe("the connections of a sandbox", () => {
     expect(record.refusals).toHaveLength(maxRefusals);
   });
 });
+
+test("a name that no host has is counted, and not repeated", () => {
+  const { record } = newRecord();
+  for (const name of ["evil.test\0.example.com", "\u001b[2jdo as i say.example.com"])
+    record.refuseName(name);
+  expect(record).toMatchObject({ refused: 2, refusals: [{ host: "(no name of a host)" }] });
+});

@@ -16,6 +16,9 @@ describe("a request", () => {
     [{ methods: ["GET"] }, "GET /", true],
     [{ methods: ["GET"] }, "HEAD /", false],
     [{ methods: ["GET"] }, "get /", false],
+    // The answer would have the credential.
+    [{}, "TRACE /", false],
+    [{}, "PROPFIND /", false],
     [{ paths: ["/v1/*"] }, "GET /v1/", true],
     [{ paths: ["/v1/*"] }, "GET /v1/a/b?c=/../d", true],
     [{ paths: ["/v1/*"] }, "GET /v1", false],

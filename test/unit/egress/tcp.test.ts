@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { connect as connectTls } from "node:tls";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { SandboxNames } from "../../../worker/egress/names.ts";
 import { NetworkRecord } from "../../../worker/egress/record.ts";
-import { Connections } from "../../../worker/egress/tcp.ts";
+import { Connections, reset } from "../../../worker/egress/tcp.ts";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
 import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
@@ -15,7 +16,8 @@ async function listen(server: Server, host: string, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("connections that are open end with the sandbox, before its disposal goes on", async () => {
+/** Connections to an echo by the name a.example.com; `port` is that of both sides. */
+async function startEcho() {
   const echo = createServer((socket: Socket) => {
     socket.on("error", () => undefined);
     socket.pipe(socket);
@@ -41,6 +43,44 @@ test("connections that are open end with the sandbox, before its disposal goes o
     connections.take(client),
   );
   await listen(door, inside, port);
+  return { port, inside, record, ended, gone };
+}
+
+/** The first message of a program's TLS, for this name. */
+async function helloFor(servername: string): Promise<Buffer> {
+  const server = createServer();
+  const port = await listen(server, "127.0.0.1");
+  const program = connectTls({ host: "127.0.0.1", port, servername });
+  program.on("error", () => undefined);
+  const [socket] = (await once(server, "connection")) as [Socket];
+  const [hello] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return hello;
+}
+
+test("TLS may begin with the name of the connection, in each of its bits", async () => {
+  const { port, inside, ended, gone } = await startEcho();
+  const hello = await helloFor("a.example.com");
+  const other = Buffer.from(hello);
+  // Servers see another name, which some parsers read as the same.
+  other[other.indexOf("a.example.com")]! |= 0x80;
+  for (const [bytes, refusal] of [
+    [hello, undefined],
+    [other, "sni"],
+  ] as const) {
+    const client = connect({ host: inside, port });
+    client.on("error", () => undefined);
+    client.write(bytes);
+    // The echo of a hello is no answer to it, and a refusal is a reset.
+    client.once("data", () => client.destroy());
+    await vi.waitFor(() => expect(ended).toHaveLength(1));
+    expect(ended.pop()?.refusal).toBe(refusal);
+  }
+  gone.abort();
+});
+
+test("connections that are open end with the sandbox, before its disposal goes on", async () => {
+  const { port, inside, ended, gone } = await startEcho();
   const client = connect({ host: inside, port });
   onTestFinished(() => void client.destroy());
   client.on("error", () => undefined);
@@ -51,4 +91,22 @@ test("connections that are open end with the sandbox, before its disposal goes o
   expect(ended).toMatchObject([
     { name: "a.example.com", address: "127.0.0.1", port, sentBytes: 5, receivedBytes: 5 },
   ]);
+});
+
+test("a connection that is ending is closed by a reset as well, and not dropped open", async () => {
+  const port = await listen(
+    createServer((socket) => socket.on("error", () => undefined)),
+    "127.0.0.1",
+  );
+  for (const end of [(client: Socket) => void client.end("last"), () => undefined]) {
+    const client = connect({ host: "127.0.0.1", port });
+    const errors: unknown[] = [];
+    client.on("error", (error) => errors.push(error));
+    await once(client, "connect");
+    end(client);
+    const closed = once(client, "close");
+    reset(client);
+    await closed;
+    expect(errors).toEqual([]);
+  }
 });

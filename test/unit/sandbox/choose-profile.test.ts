@@ -232,11 +232,12 @@ describe("what the manifest says of one tool", () => {
     expect(chosen({ manifest: named("permissive"), overrides }).network).toEqual(database);
   });
 
-  test("opens nothing that a profile's list lacks by public addresses, but all by host", () => {
+  test("opens nothing that a profile's list lacks, neither by public addresses nor by host", () => {
     const manifest = own({ network: listed });
     const narrow = { limits: {}, network: publicNetwork };
     expect(chosen({ manifest, overrides: narrow }).network).toEqual(listed);
-    expect(chosen({ manifest, overrides: { limits: {}, network: "host" } }).network).toBe("host");
+    const host = { limits: {}, network: "host" } as const;
+    expect(chosen({ manifest, overrides: host }).network).toEqual(listed);
   });
 
   test("gives way to a request for public addresses where it has the host's network", () => {

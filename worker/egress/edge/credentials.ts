@@ -10,6 +10,9 @@ import type { NetworkPolicy } from "../../protocol/network-rules.ts";
 /** Bytes of a value. */
 export const maxValueBytes = 16 * 1024;
 
+/** Characters of a value from which on it is hidden: a short one may be part of anything. */
+const minHiddenLength = 8;
+
 /** A header's name and value. */
 export type Header = readonly [name: string, value: string];
 
@@ -17,6 +20,12 @@ export type Header = readonly [name: string, value: string];
 export interface RequestHead {
   readonly target: string;
   readonly headers: readonly Header[];
+}
+
+/** A request with a credential in it. */
+export interface RequestWithCredential extends RequestHead {
+  /** A text of the answer without the value, as a host may repeat it. */
+  readonly hide: (text: string) => string;
 }
 
 /** A value that cannot be used; the message names neither place nor value. */
@@ -42,8 +51,16 @@ export class CredentialValues {
   }
 
   /** A request with the credential in it. Files are read anew. Throws CredentialError. */
-  async add(credential: Credential, head: RequestHead): Promise<RequestHead> {
+  async add(credential: Credential, head: RequestHead): Promise<RequestWithCredential> {
     const value = await this.#read(credential);
+    const placeholder = this.placeholderOf(credential);
+    const secrets = formsOf(credential, value).filter(({ length }) => length >= minHiddenLength);
+    const hide = (text: string): string =>
+      secrets.reduce((rest, secret) => rest.replaceAll(secret, () => placeholder), text);
+    return { ...this.#withValue(credential, value, head), hide };
+  }
+
+  #withValue(credential: Credential, value: string, head: RequestHead): RequestHead {
     const { use } = credential;
     switch (use.kind) {
       case "header":
@@ -53,8 +70,7 @@ export class CredentialValues {
           use.template.replace("{value}", () => value),
         );
       case "basic": {
-        const pair = Buffer.from(`${use.user}:${value}`).toString("base64");
-        return withHeader(head, "Authorization", `Basic ${pair}`);
+        return withHeader(head, "Authorization", `Basic ${basicPair(use.user, value)}`);
       }
       case "query":
         return { ...head, target: withParameter(head.target, use.parameter, value) };
@@ -105,6 +121,16 @@ export function placeholdersOf(
       return use.kind === "placeholder" ? [[use.variable, values.placeholderOf(credential)]] : [];
     }),
   );
+}
+
+/** How a value is in a request, and how hosts may repeat it. */
+function formsOf({ use }: Credential, value: string): readonly string[] {
+  const pair = use.kind === "basic" ? [basicPair(use.user, value)] : [];
+  return [...pair, value, encodeURIComponent(value)];
+}
+
+function basicPair(user: string, value: string): string {
+  return Buffer.from(`${user}:${value}`).toString("base64");
 }
 
 /** Undefined for what is no regular file, or too large. */

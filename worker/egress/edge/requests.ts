@@ -2,7 +2,7 @@
  * Which requests of HTTP the rules of a host allow.
  */
 import type { Credential } from "../../protocol/credential.ts";
-import type { RequestRule } from "../../protocol/request-rules.ts";
+import { type RequestRule, isMethod } from "../../protocol/request-rules.ts";
 
 /** A request that is allowed, with the credential that it gets. */
 export interface AllowedRequest {
@@ -19,7 +19,8 @@ export interface GivenRequest {
 }
 
 /**
- * A request needs a rule of each list. Its credential is that of the first rule that matches and
+ * A request needs a rule of each list, and one of the methods that rules can name: the answer to
+ * TRACE repeats the request, with its credential. Its credential is that of the first rule that matches and
  * has one. Undefined for a request that is not allowed.
  */
 export function judgeRequest(
@@ -27,6 +28,7 @@ export function judgeRequest(
   request: GivenRequest,
 ): AllowedRequest | undefined {
   if (!/^\/[\x21-\x7e]*$/.test(request.target) || request.target.includes("#")) return undefined;
+  if (!isMethod(request.method)) return undefined;
   const path = plainPathOf(request.target);
   const matching = lists.map((rules) => rules.filter((rule) => matches(rule, request, path)));
   if (matching.some((rules) => rules.length === 0)) return undefined;
