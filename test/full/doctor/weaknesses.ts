@@ -342,6 +342,19 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     named: { attacks: [attack] },
   })),
   {
+    what: "sandboxes keep capabilities over their network",
+    edits: [
+      { file: argv, from: '["--cap-drop", "ALL"]', to: '["--cap-add", "ALL"]' },
+      // Or they hold in a user namespace below that of the network.
+      {
+        file: argv,
+        from: 'templateDir === undefined ? ["--disable-userns"]',
+        to: 'templateDir === "" ? ["--disable-userns"]',
+      },
+    ],
+    named: { attacks: ["change_routes", "reach_by_datagrams"] },
+  },
+  {
     what: "the files of name service are writable",
     edits: [
       {
