@@ -207,7 +207,7 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     what: "a list of hosts has every name below its names",
     edits: [
       {
-        file: "worker/egress/policy.ts",
+        file: "worker/protocol/host-pattern.ts",
         from: "return name === host.name;",
         to: "return name.endsWith(host.name);",
       },
