@@ -1,24 +1,34 @@
 """
-Makes more connections to the listed host than a call may make in all, one after the other, and
-counts those that are answered.
+Makes more connections to the listed host than a call may make in all, one after the other: directly,
+and then by the proxy. It counts those that are answered.
 """
 
-from support.attempts import answer
-from support.listed import ask, reach_listed
+from functools import partial
+from itertools import repeat
 
-# How many times the bound.
+from support.attempts import answer
+from support.listed import ask, listed_address
+from support.proxied import reach_by_proxy, tunnel
+
+# How many times the bound, and how many more by the proxy.
 EXCESS = 2
+BY_PROXY = 10
 
 
 def attack(target):
-    address = reach_listed(target)
+    reach_by_proxy(target)
+    name, port = target["listed_name"], target["listed_port"]
     bound = target["max_connections_in_all"]
-    question = target["listed_name"].encode()
-    answered = tries = 0
-    while tries < EXCESS * bound and answered <= bound:
+    directly = partial(ask, listed_address(name), port, name.encode())
+    by_proxy = partial(tunnel, f"{name}:{port}", name)
+    # Those that reach_by_proxy made.
+    answered, tries = 2, 2
+    for connect in (*repeat(directly, EXCESS * bound), *repeat(by_proxy, BY_PROXY)):
+        if answered > bound:
+            break
         tries += 1
         try:
-            answered += ask(address, target["listed_port"], question) == b"listed"
+            answered += connect() in (b"listed", "listed")
         except OSError:
             continue
     evidence = [f"{answered} of {tries} connections are answered, {bound} are allowed"]

@@ -25,6 +25,7 @@ function say(where: NetConnectOpts): Promise<string> {
 function services({ target }: Canaries): readonly NetConnectOpts[] {
   return [
     { host: "127.0.0.1", port: target.loopbackPort },
+    { host: "127.0.0.1", port: target.unlistedPort },
     { path: target.socketPath },
     { path: `\0${target.abstractSocket}` },
   ];
@@ -41,6 +42,28 @@ describe("what is planted", () => {
     for (const file of ["environ", "cmdline"])
       expect(await readFile(`/proc/${target.siblingPid}/${file}`, "utf8")).toContain(token);
     expect((await stat(`/proc/${target.siblingPid}`)).uid).toBe(uid ?? process.getuid?.());
+  });
+
+  test("answers by the names that all requests of a connection ask for", async () => {
+    await using canaries = await plantCanaries([await base()], uid);
+    const { token, target } = canaries;
+    const ask = (...requests: readonly string[]): Promise<string> => {
+      const socket = connect({ host: "127.0.0.1", port: target.listedPort });
+      socket.write(requests.join(""));
+      return text(socket);
+    };
+    const request = (host: string, path = "/", end = "Connection: close"): string =>
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${end}\r\n\r\n`;
+    const { listedName, unlistedName } = target;
+    expect(await ask(listedName)).toBe("listed");
+    expect(await ask(unlistedName)).toBe(token);
+    expect(await ask(request(listedName))).toContain("listed");
+    expect(await ask(request(unlistedName))).toContain(token);
+    const both = [request(listedName, "/", "Connection: keep-alive"), request(unlistedName)];
+    expect(await ask(...both)).not.toContain("listed");
+    expect(await ask(request(listedName, "/?to=http://127.0.0.1:1/"))).toContain(
+      "Location: http://127.0.0.1:1/\r\n",
+    );
   });
 
   test("is gone when it is disposed of, with a token that is not used again", async () => {

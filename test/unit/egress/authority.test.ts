@@ -8,6 +8,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { connect, createServer } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
@@ -66,7 +67,7 @@ except ssl.SSLCertVerificationError as error:
     stdio: ["pipe", "pipe", "inherit"],
   });
   python.stdin.end(ca);
-  return [byNode, String(await python.stdout.toArray()).trim()];
+  return [byNode, (await text(python.stdout)).trim()];
 }
 
 test("issues certificates that clients accept for its names", async () => {
