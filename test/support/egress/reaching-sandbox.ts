@@ -1,8 +1,8 @@
 /**
- * Runs a Python program in a sandbox with a list, whose names lead to a greeting server here. Prints
- * who this process is, what the program printed, and what the network refused. A process of its
- * own, so that any user can run it: `node reaching-sandbox.ts PROGRAM`, in which `{port}` is the
- * port of the server.
+ * Runs a Python program in a sandbox with a list, whose names lead to a greeting server here.
+ * Prints who this process is, what the program printed, and what the network refused. A process of
+ * its own, so that any user can run it: `node reaching-sandbox.ts PROGRAM`, in which `{port}` is
+ * the port of the server.
  */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
