@@ -5,7 +5,12 @@
 import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
-import type { NamespaceSockets, OpenNetwork, SandboxNetwork } from "../sandbox/network/sockets.ts";
+import {
+  type NamespaceSockets,
+  type OpenNetwork,
+  type SandboxNetwork,
+  sandboxHostName,
+} from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { Clock } from "../support/clock.ts";
 import type { UpstreamParts } from "./upstream.ts";
@@ -24,7 +29,7 @@ import { Connections, idleMs } from "./tcp.ts";
 const nameServiceFiles: Readonly<Record<string, string>> = {
   "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n",
   "nsswitch.conf": "hosts: files dns\n",
-  hosts: "127.0.0.1 localhost\n",
+  hosts: `127.0.0.1 localhost ${sandboxHostName}\n`,
 };
 
 const dnsPlace = { address: "127.0.0.1", port: 53 };

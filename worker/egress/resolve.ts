@@ -40,12 +40,19 @@ export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly st
  * By /etc/hosts, else by the host's name servers. Names are taken as they are, without the host's
  * search domains, which would ask for others. Never by getaddrinfo(3), whose threads a slow name
  * server could keep from all others.
+ *
+ * @param servers name servers in place of the host's, each an address, with `:PORT` if need be
  */
-export const lookUpByHost: LookUp = async (name, signal) => {
+export async function lookUpByHost(
+  name: string,
+  signal: AbortSignal,
+  servers?: readonly string[],
+): Promise<Lookup> {
   const known = await addressesInHosts(name);
   // The file may change at any time.
   if (known.length > 0) return { addresses: known, ttlSeconds: 0 };
   const resolver = new Resolver(questions);
+  if (servers !== undefined) resolver.setServers(servers);
   const cancel = (): void => resolver.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
@@ -63,7 +70,7 @@ export const lookUpByHost: LookUp = async (name, signal) => {
   } finally {
     signal.removeEventListener("abort", cancel);
   }
-};
+}
 
 async function addressesInHosts(name: string): Promise<readonly string[]> {
   const text = await readFile("/etc/hosts", "utf8").catch(() => "");

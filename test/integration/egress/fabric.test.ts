@@ -156,7 +156,7 @@ greets("93.184.215.14", ${port})`,
     });
   });
 
-  test("finds names over TCP as well, and under a profile that sees /etc", async (context) => {
+  test("finds names over TCP as well, its own too, and under a profile that sees /etc", async (context) => {
     const port = await serve();
     const allow = [{ host: "api.example.com", ports: [port], private: true }];
     const hosts = { "api.example.com": ["127.0.0.1"] };
@@ -165,12 +165,14 @@ question = bytes.fromhex("0007010000010000000000000361706907657861" "6d706c65036
 with socket.create_connection(("127.0.0.1", 53)) as connection:
     connection.sendall(len(question).to_bytes(2, "big") + question)
     print(connection.recv(512)[-4:].hex())
-greets("api.example.com", ${port})`;
+greets("api.example.com", ${port})
+print(socket.gethostbyname("sandbox"))`;
     const sandbox = await sandboxWith(await place(context), allow, {
       hosts,
       profile: "permissive",
     });
-    expect(await runIn(sandbox, program)).toEqual(["7f400001", "hello yourself"]);
+    expect(await runIn(sandbox, program)).toEqual(["7f400001", "hello yourself", "127.0.0.1"]);
+    expect(sandbox.networkUsage?.refusals).toEqual([]);
   });
 
   test("is not led to an address that is not public, not even beside a public one", async (context) => {

@@ -4,10 +4,10 @@
 import { dirname } from "node:path";
 import { onTestFinished } from "vitest";
 import { Egress } from "../../../worker/egress/fabric.ts";
-import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
+import { type Resolve, WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import { parseManifest } from "../../../worker/manifest/parse.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { Sandbox } from "../../../worker/sandbox/sandbox.ts";
+import type { Sandbox, SandboxRequest } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import type { NetworkPlace } from "../sandboxes/network-place.ts";
 
@@ -26,6 +26,9 @@ export interface ListedOptions {
   readonly credentials?: Readonly<Record<string, unknown>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly maxConnections?: number;
+  /** Where names lead; to 127.0.0.1 unless given. */
+  readonly resolve?: Resolve;
+  readonly mounts?: SandboxRequest["mounts"];
   /** Variables inside. */
   readonly variables?: Readonly<Record<string, string>>;
 }
@@ -33,28 +36,37 @@ export interface ListedOptions {
 /** The Node of the tests, inside. */
 export const nodeInside = "/opt/node/node";
 
-/** Every name leads to 127.0.0.1; the sandbox ends with the test. */
+const toLoopback: Resolve = () => Promise.resolve(["127.0.0.1"]);
+
+/** The sandbox ends with the test. */
 export async function listedSandbox(
   { backend }: Pick<NetworkPlace, "backend">,
-  { allow, credentials = {}, environment = {}, variables = {}, maxConnections }: ListedOptions,
+  {
+    allow,
+    credentials = {},
+    environment = {},
+    variables = {},
+    maxConnections,
+    resolve = toLoopback,
+    mounts = [],
+  }: ListedOptions,
 ): Promise<ListedSandbox> {
   const tool = { module: "m", function: "f", network: { allow, max_connections: maxConnections } };
   const text = JSON.stringify({ version: 1, credentials, tools: { tool } });
   const options = { path: "manifest", profileNames: [...builtInProfiles.keys()] };
   const { network } = parseManifest(Buffer.from(text), options).manifest.tools.get("tool")!;
   const profile = { ...builtInProfiles.get("standard")!, network: network! };
-  const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.1"]);
   const complaints: string[] = [];
   const egress = await Egress.open({
     ...{ scratchDir: backend.scratchDir, resolve, clock: systemClock },
-    endpoints: new WorkerEndpoints([], systemClock, resolve),
+    endpoints: new WorkerEndpoints([], systemClock),
     credentials: { environment, onFailed: ({ message }) => complaints.push(message) },
   });
   const opened = await egress.networkOf(profile);
   const sandbox = await backend.acquire(
     {
       ...{ profile, memoryBound: "resident", devices: [], network: opened },
-      mounts: [{ source: dirname(process.execPath), target: "/opt/node" }],
+      mounts: [{ source: dirname(process.execPath), target: "/opt/node" }, ...mounts],
       environment: new Map([
         ...[["PATH", "/usr/bin:/bin"] as const, ...Object.entries(variables)],
         ...opened!.environment,

@@ -1,6 +1,7 @@
 /**
  * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
  */
+import { sandboxHostName } from "../network/sockets.ts";
 import type { Profile } from "../profile.ts";
 import { type Device, type ReadOnlyMount, type WritableMount, workDirInside } from "../sandbox.ts";
 import type { BoundInput } from "../work/inputs.ts";
@@ -13,7 +14,7 @@ const insideId = "65534";
  * Not everywhere: default filters of container engines refuse sethostname(2) to users without
  * capabilities.
  */
-export const hostName: readonly string[] = ["--hostname", "sandbox"];
+export const hostName: readonly string[] = ["--hostname", sandboxHostName];
 
 /**
  * How /proc appears inside: a new one, or an empty directory where the host does not allow that.

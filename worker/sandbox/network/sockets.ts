@@ -5,6 +5,9 @@ import type { Socket as DatagramSocket } from "node:dgram";
 import type { Server } from "node:net";
 import type { NetworkUsage, RefusalReason } from "../../protocol/execution.ts";
 
+/** What sandboxes call the host that they are. */
+export const sandboxHostName = "sandbox";
+
 /** Where a socket of the worker stands inside a sandbox. */
 export interface SocketPlace {
   readonly address: string;
