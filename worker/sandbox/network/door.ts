@@ -169,7 +169,7 @@ export class Door implements AsyncDisposable {
       handle.on("error", () => undefined);
       // As options of `createServer`, which this server was not made by.
       if (handle instanceof Server)
-        Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true });
+        Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
       waiting.handles[index] = handle;
     } else if (error === undefined) waiting.finished.resolve();
     else waiting.finished.reject(new Error(error));

@@ -19,7 +19,7 @@ export interface SocketPlaces {
 
 /**
  * The worker's sockets inside one sandbox, in the order of their places. Connections of the servers
- * come half open, with `pauseOnConnect`. Disposing closes them.
+ * come half open, with `pauseOnConnect` and `noDelay`. Disposing closes them.
  */
 export interface OpenedSockets extends Disposable {
   readonly tcp: readonly Server[];
