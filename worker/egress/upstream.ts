@@ -19,8 +19,8 @@ const maxTried = 4;
 const readBytes = 64 * 1024;
 
 /**
- * Gets what comes, in memory that is used again when it returns true, or after false when the socket
- * is resumed. Chunks of their own would be garbage of some 70 MiB before Node collects them.
+ * Gets what comes, in memory that is used again when it returns true, or after false when the
+ * socket is resumed. Node lets some 70 MiB of chunks gather before it collects them.
  */
 export type Reader = (bytes: Uint8Array) => boolean;
 
