@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: what a call costs next to what its parts cost, what a list of hosts costs next to
- * none, and what its artifacts cost next to the bare means, all in one run.
+ * `npm run bench`: what a call costs next to what its parts cost, what a list of hosts costs next
+ * to none, and what its artifacts cost next to the bare means, all in one run.
  *
  * Options: a number of rounds; `--network` and `--artifacts` for these only; `--document` to put
  * tables and plots into docs/.

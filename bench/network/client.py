@@ -23,6 +23,8 @@ for line in sys.stdin:
             connection.recv(1)
     elif what == "U":
         while left > 0:
+            if int(rate) > 0:
+                time.sleep(max(0.0, start + (int(amount) - left) / int(rate) - time.perf_counter()))
             left -= connection.send(memoryview(chunk)[:left])
         connection.recv(1)
     else:

@@ -10,14 +10,15 @@ const run = promisify(execFile);
 
 const program = fileURLToPath(new URL("load-process.ts", import.meta.url));
 
-/** Bytes a second that the server gives: 200 MiB. */
+/** Bytes a second that are sent: 200 MiB. */
 const aimedBytesPerSecond = 200 * 1024 * 1024;
 
 const seconds = 10;
 const timeoutMs = 120_000;
 
-/** One download. */
+/** Bytes in one direction. */
 export interface Load {
+  readonly work: "download" | "upload";
   /** That came through. */
   readonly bytesPerSecond: number;
   readonly loop: Delays;
@@ -25,9 +26,13 @@ export interface Load {
   readonly growthBytes: number;
 }
 
-/** Takes it of a process in which nothing has grown before. */
-export async function measureLoad(base: string): Promise<Load> {
-  const argv = [program, base, String(aimedBytesPerSecond), String(seconds)];
-  const { stdout } = await run(process.execPath, argv, { timeout: timeoutMs });
-  return JSON.parse(stdout) as Load;
+/** Takes both of processes in which nothing has grown before. */
+export async function measureLoads(base: string): Promise<readonly Load[]> {
+  const loads: Load[] = [];
+  for (const work of ["download", "upload"] as const) {
+    const argv = [program, base, work, String(aimedBytesPerSecond), String(seconds)];
+    const { stdout } = await run(process.execPath, argv, { timeout: timeoutMs });
+    loads.push(JSON.parse(stdout) as Load);
+  }
+  return loads;
 }

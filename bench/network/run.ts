@@ -7,7 +7,7 @@ import { environmentOf, makeBase, noBroker, startTimeoutMs } from "../environmen
 import { measure } from "../measure.ts";
 import { quiet } from "../stock.ts";
 import { openClients } from "./clients.ts";
-import { measureLoad } from "./load.ts";
+import { measureLoads } from "./load.ts";
 import {
   type MeasuredPair,
   type Pair,
@@ -22,7 +22,7 @@ export async function measureNetwork(rounds: number): Promise<MeasuredNetwork> {
   await using base = await makeBase();
   const starts = await measureStarts(base.path, rounds);
   const transfers = await measureTransfers(base.path, rounds);
-  return { starts, transfers, load: await measureLoad(base.path) };
+  return { starts, transfers, loads: await measureLoads(base.path) };
 }
 
 async function measureStarts(base: string, rounds: number): Promise<readonly MeasuredPair[]> {

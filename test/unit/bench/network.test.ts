@@ -16,12 +16,7 @@ function linesOf(more: Partial<NetworkReport>): string {
   return formatNetwork({
     ...{ date: "2026-11-27", commit: "abc1234", kernel: "6.12", versions: {}, rounds: 5 },
     machine: { cpu: "a processor", cores: 2, memoryBytes: 1 },
-    load: {
-      bytesPerSecond: 1,
-      loop: { medianMs: 0, p90Ms: 0, p99Ms: 0, maxMs: 0 },
-      growthBytes: 0,
-    },
-    ...{ starts: [], transfers: [] },
+    ...{ starts: [], transfers: [], loads: [] },
     ...more,
   });
 }
@@ -42,11 +37,13 @@ test("a pair without a ratio to keep is compared with the noise of the other", (
 
 test("the load of a worker is judged by event loop and memory", () => {
   const loop = { medianMs: 1, p90Ms: 1, p99Ms: 20.1, maxMs: 30 };
-  const load = { bytesPerSecond: 200 * 2 ** 20, loop, growthBytes: 32 * 2 ** 20 };
-  const lines = linesOf({ load });
-  expect(lines).toContain("at 200 MiB/s");
-  expect(lines).toContain("| event loop, p99 | 20.1 | ≤ 20 ✗ |");
-  expect(lines).toContain("| resident memory, MiB | +32 | ≤ 32 ✓ |");
+  const load = {
+    work: "upload",
+    bytesPerSecond: 200 * 2 ** 20,
+    loop,
+    growthBytes: 2 ** 25,
+  } as const;
+  expect(linesOf({ loads: [load] })).toContain("| upload | 200 | 20.1 | ≤ 20 ✗ | +32 | ≤ 32 ✓ |");
 });
 
 test("each tool has a list or no network, in every start mode", () => {
