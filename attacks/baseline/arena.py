@@ -38,6 +38,9 @@ NEW_MOUNTS, NEW_PIDS = 0x0002_0000, 0x2000_0000
 MAX_QUESTION_BYTES = 16_384
 HTTP_PORT = 80
 DNS_PORT = 53
+PROXY_PORT = 3128
+# A proxy of a baseline waits for ever, so that attacks on its patience need not wait long.
+HEADER_SECONDS = 1
 
 
 def main():
@@ -166,10 +169,10 @@ def plant(order):
     loopback = listen(socket.AF_INET, ("127.0.0.1", 0))
     port = loopback.getsockname()[1]
     listed = listen(socket.AF_INET, ("127.0.0.1", 0))
-    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    datagrams.bind(("127.0.0.1", 0))
+    datagrams = listen_to_datagrams("127.0.0.1")
     listed_port, datagram_port = listed.getsockname()[1], datagrams.getsockname()[1]
     serve_listed(order, listed, datagrams)
+    serve_proxy(listen(socket.AF_INET, ("127.0.0.1", PROXY_PORT)))
     sys.path.insert(0, TOOLS)
     from support.listed import victim_port, victim_socket
 
@@ -183,6 +186,7 @@ def plant(order):
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),
         ],
+        [listen_to_datagrams(address, DNS_PORT) for address in ("127.0.0.1", metadata)],
     )
     return {
         "token": token,
@@ -195,11 +199,16 @@ def plant(order):
         "loopback_port": port,
         "listed_port": listed_port,
         "datagram_port": datagram_port,
+        "unlisted_port": port,
+        "rebinding_name": order["rebinding_name"],
+        "header_seconds": HEADER_SECONDS,
+        "max_connections_in_all": order["max_connections_in_all"],
         "listed_name": order["listed_name"],
         "unlisted_name": order["unlisted_name"],
         "max_connections": order["max_connections"],
         "metadata_address": metadata,
-        "name_servers": ["127.0.0.1"],
+        # Some clouds have it there. 127.0.0.1 answers as well.
+        "name_servers": [metadata],
         "socket_path": SOCKET,
         "abstract_socket": ABSTRACT,
         "namespaces": own_namespaces(),
@@ -227,20 +236,24 @@ def listen(family, address):
     return listening
 
 
-def serve(token, streams):
+def listen_to_datagrams(address, port=0):
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind((address, port))
+    return datagrams
+
+
+def serve(token, streams, names):
     """A process that answers connections with the token, and queries with "no such name"."""
-    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    names.bind(("127.0.0.1", DNS_PORT))
     if os.fork() == 0:
         while True:
-            for ready in select.select([*streams, names], [], [])[0]:
-                if ready is names:
-                    query, peer = names.recvfrom(512)
-                    names.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
+            for ready in select.select([*streams, *names], [], [])[0]:
+                if ready in names:
+                    query, peer = ready.recvfrom(512)
+                    ready.sendto(query[:2] + b"\x81\x83" + query[4:], peer)
                 else:
                     with ready.accept()[0] as connection:
                         connection.sendall(token.encode())
-    for served in (*streams, names):
+    for served in (*streams, *names):
         served.close()
 
 
@@ -262,12 +275,25 @@ def serve_listed(order, listed, datagrams):
     datagrams.close()
 
 
+def serve_proxy(listening):
+    """A process that connects to what it is asked for."""
+    if os.fork() == 0:
+        sys.path.insert(0, os.path.dirname(__file__))
+        import naive_proxy
+
+        naive_proxy.serve(listening)
+    listening.close()
+
+
 def answer_by_name(connection, answers):
-    """The answer to the first known name; nothing to a question without one."""
+    """A redirection, or the answer to the first known name; nothing to a question without any."""
     question = b""
     while len(question) < MAX_QUESTION_BYTES:
         received = connection.recv(4096)
         question += received
+        place = question.partition(b"/?to=")[2].split(b" ")[0]
+        if place:
+            return b"HTTP/1.1 302 Found\r\nLocation: " + place + b"\r\n\r\n"
         for name, answer in answers.items():
             if name in question:
                 return answer

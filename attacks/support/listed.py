@@ -7,12 +7,12 @@ import socket
 NAME_SERVICE = ("127.0.0.1", 53)
 
 
-def listed_address(target):
+def listed_address(listed_name):
     """
-    Where name service leads for the listed name; 127.0.0.1 where it does not know it, as in a
+    Where name service leads for a listed name; 127.0.0.1 where it does not know it, as in a
     baseline.
     """
-    labels = target["listed_name"].split(".")
+    labels = listed_name.split(".")
     name = b"".join(bytes([len(label)]) + label.encode() for label in labels) + b"\0"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.settimeout(5)
@@ -28,7 +28,7 @@ def reach_listed(target):
     Talks to the listed host and returns its address. Raises where that fails: a sandbox that reaches
     nothing at all would hold every attack.
     """
-    address = listed_address(target)
+    address = listed_address(target["listed_name"])
     received = ask(address, target["listed_port"], target["listed_name"].encode())
     if received != b"listed":
         raise RuntimeError(f"the listed host says {received}")

@@ -1,7 +1,7 @@
 /**
  * Servers of HTTP/1.1 for connections of sandboxes, strict and bounded.
  */
-import { type Server, createServer } from "node:http";
+import { type IncomingMessage, type Server, createServer } from "node:http";
 import { maxHeaderBytes } from "./http-forward.ts";
 
 /** Milliseconds for the headers of a request, and for what comes before it. */
@@ -9,6 +9,20 @@ export const headersTimeoutMs = 10_000;
 
 /** How often that is looked at. */
 const checkMs = 1_000;
+
+/** What is read of a request. */
+export type RequestHead = Pick<
+  IncomingMessage,
+  "httpVersion" | "headers" | "rawHeaders" | "method" | "url"
+>;
+
+/** A request that is not sent on; the message is for its sender. */
+export class BadRequestError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "BadRequestError";
+  }
+}
 
 /**
  * A server that never listens: its connections come by the event `connection`. They end without a
@@ -26,4 +40,19 @@ export function createStrictServer(idleMs: number, signal: AbortSignal): Server 
   server.emit("listening");
   signal.addEventListener("abort", () => server.close());
   return server;
+}
+
+/**
+ * What the parser lets through: a version that no request has in this form, and a body that does
+ * not end at one place for every reader (RFC 9112, section 6.3). Throws BadRequestError.
+ */
+export function checkMessage({ headers, httpVersion }: RequestHead): void {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0")
+    throw new BadRequestError("the only versions are HTTP/1.1 and HTTP/1.0");
+  const encoding = headers["transfer-encoding"];
+  if (encoding === undefined) return;
+  if (encoding.toLowerCase() !== "chunked" || httpVersion !== "1.1")
+    throw new BadRequestError("the only Transfer-Encoding is chunked, in HTTP/1.1");
+  if (headers["content-length"] !== undefined)
+    throw new BadRequestError("Content-Length beside Transfer-Encoding");
 }

@@ -1,9 +1,9 @@
 /**
  * Where a request to the HTTP proxy leads: RFC 9112, sections 3.2.2 and 3.2.3.
  */
-import type { IncomingMessage } from "node:http";
 import { isIPv4 } from "node:net";
 import { canonicalName } from "../protocol/host-pattern.ts";
+import { BadRequestError, type RequestHead, checkMessage } from "./http-server.ts";
 
 /** A name in the form of {@link canonicalName}, or an address of four decimal numbers. */
 export interface Authority {
@@ -16,20 +16,6 @@ export interface ProxyTarget extends Authority {
   readonly path: string;
 }
 
-/** What is read of a request. */
-export type RequestHead = Pick<
-  IncomingMessage,
-  "httpVersion" | "headers" | "rawHeaders" | "method" | "url"
->;
-
-/** A request that is not sent on; the message is for its sender. */
-export class BadRequestError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "BadRequestError";
-  }
-}
-
 const httpPort = 80;
 
 /** A Host without a port agrees with these, by the scheme inside of a tunnel. */
@@ -38,7 +24,7 @@ const tunnelDefaultPorts = [httpPort, 443];
 /** The target of a request with an absolute URI. Throws BadRequestError. */
 export function absoluteTarget(request: RequestHead): ProxyTarget {
   const { url = "" } = request;
-  checkVersion(request);
+  checkMessage(request);
   const [, scheme, authorityText = "", rest = ""] =
     /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([/?][\x21\x22\x24-\x7e]*)?$/i.exec(url) ?? [];
   if (scheme === undefined)
@@ -48,13 +34,12 @@ export function absoluteTarget(request: RequestHead): ProxyTarget {
   const authority = parseAuthority(authorityText) ?? fail("the host of the URI is none");
   const target = { host: authority.host, port: authority.port ?? httpPort };
   checkHost(request, target, [httpPort]);
-  checkFraming(request);
   return { ...target, path: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
 /** The target of CONNECT. Throws BadRequestError. */
 export function tunnelTarget(request: RequestHead): Authority {
-  checkVersion(request);
+  checkMessage(request);
   const { host, port } = parseAuthority(request.url ?? "") ?? {};
   if (host === undefined || port === undefined) fail("CONNECT needs a host and a port");
   const target = { host, port };
@@ -63,23 +48,6 @@ export function tunnelTarget(request: RequestHead): Authority {
   if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined)
     fail("CONNECT has no body");
   return target;
-}
-
-/**
- * The body must end at one place for every reader: RFC 9112, section 6.3. The parser refuses more.
- * Throws BadRequestError.
- */
-export function checkFraming({ headers, httpVersion }: RequestHead): void {
-  const encoding = headers["transfer-encoding"];
-  if (encoding === undefined) return;
-  if (encoding.toLowerCase() !== "chunked" || httpVersion !== "1.1")
-    fail("the only Transfer-Encoding is chunked, in HTTP/1.1");
-  if (headers["content-length"] !== undefined) fail("Content-Length beside Transfer-Encoding");
-}
-
-/** The parser takes HTTP/2.0 as well, which no request has in this form. */
-function checkVersion({ httpVersion }: RequestHead): void {
-  if (httpVersion !== "1.1" && httpVersion !== "1.0") fail("the proxy takes HTTP/1.1 and HTTP/1.0");
 }
 
 /** Undefined for odd spellings as well: programs differ in what these mean. */

@@ -40,7 +40,7 @@ export class RefusedError extends Error {
   readonly reason: RefusalReason;
   /** The address that was refused; for the operator, not for the tool. */
   readonly address: string | undefined;
-  /** A code that says more, such as of a certificate. */
+  /** What says more, such as the code of a certificate. */
   readonly detail: string | undefined;
 
   constructor(reason: RefusalReason, options: RefusedOptions = {}) {

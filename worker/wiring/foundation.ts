@@ -18,7 +18,8 @@ import type { ToolRunner } from "../runners/runner.ts";
 import type { HostAccess } from "../sandbox/host-access.ts";
 import type { HostCheck } from "../sandbox/host-check.ts";
 import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
-import { type Profile, type Profiles, restrictiveProfile } from "../sandbox/profile.ts";
+import type { Profile, Profiles } from "../sandbox/profile.ts";
+import { isolates } from "../sandbox/registry.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { AuditLog } from "../telemetry/audit/audit.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -96,9 +97,11 @@ export async function openFoundation(
     }),
   );
   const egress = await openEgress(config, host, scratchDir, lookUp);
-  const { checks } = backend.facts(restrictiveProfile);
+  const isolated = [...profiles.values()].find(isolates);
   const tryEgress = (whileTrying: AbortSignal): Promise<HostCheck> =>
-    checkEgress({ egress, backend }, checks, whileTrying);
+    isolated === undefined
+      ? checkEgress(undefined, [], whileTrying)
+      : checkEgress({ egress, backend }, backend.facts(isolated).checks, whileTrying);
   await requireEgress(config.sandbox.minimum, () => tryEgress(signal));
   const networks = new NetworkAdmission({
     ...{ egress, backend, profiles },

@@ -223,7 +223,7 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
         to: "const grant = { ...grantFor(policy, destination), allowsPrivate: true, allowsAnySni: false };",
       },
     ],
-    named: { attacks: ["reach_unlisted_addresses"] },
+    named: { attacks: ["reach_unlisted_addresses", "connect_by_proxy", "follow_redirect"] },
   },
   {
     what: "a listed name may lead to the host's own address",
@@ -257,6 +257,104 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
       },
     ],
     named: { attacks: ["name_another_in_tls"] },
+  },
+  {
+    what: "only the first address of a name is checked",
+    edits: [
+      {
+        file: "worker/egress/upstream.ts",
+        from: "for (const address of addresses) {",
+        to: "for (const address of addresses.slice(0, 1)) {",
+      },
+    ],
+    named: { attacks: ["rebind_name"] },
+  },
+  {
+    what: "a list of hosts has every port of its names",
+    edits: [
+      {
+        file: "worker/egress/policy.ts",
+        from: "if (!ports.includes(destination.port)) return false;",
+        to: "if (ports.length === 0) return false;",
+      },
+    ],
+    named: { attacks: ["connect_by_proxy"] },
+  },
+  {
+    what: "a sandbox makes any number of connections in all",
+    edits: [
+      { file: tcp, from: "record.connections >= maxConnectionsInAll;", to: "false;" },
+      {
+        file: tcp,
+        from: "if (record.connections + 1 === maxConnectionsInAll) this.#parts.onLast();",
+        to: "",
+      },
+    ],
+    named: { attacks: ["many_connections_in_all"] },
+  },
+  {
+    what: "the proxy passes Host on as it is",
+    edits: [
+      {
+        file: "worker/egress/http-proxy.ts",
+        from: "filter(([name]) => !/^host$/i.test(name));",
+        to: 'filter(([name]) => name !== "");',
+      },
+      {
+        file: "worker/egress/http-proxy.ts",
+        from: 'headers: [["Host", hostOf(target)], ...others],',
+        to: 'headers: hostOf(target) === "" ? [] : others,',
+      },
+      {
+        file: "worker/egress/proxy-target.ts",
+        from: "if (!isSame) fail(",
+        to: "if (target.port === 0) fail(",
+      },
+    ],
+    named: { attacks: ["name_another_by_proxy"] },
+  },
+  {
+    what: "the proxy sends the requests of a connection on in one piece",
+    edits: [
+      {
+        file: "worker/egress/http-proxy.ts",
+        from: '    this.#server.emit("connection", client);',
+        to: `    client.once("data", (chunk: Buffer) => {
+      const [, host = "", port = ""] = /http:\\/\\/([^:/]+):([0-9]+)/.exec(String(chunk)) ?? [];
+      client.pause().unshift(chunk);
+      if (String(chunk).startsWith("POST"))
+        return void client.pipe(this.#connect({ host, port: Number(port) })).pipe(client);
+      this.#server?.emit("connection", client);
+      client.resume();
+    });`,
+      },
+    ],
+    named: { attacks: ["smuggle_requests"] },
+  },
+  ...(
+    [
+      ["time", "headersTimeout: headersTimeoutMs", "headersTimeout: 0", "slow_header"],
+      ["size", "maxHeaderSize: maxHeaderBytes", "maxHeaderSize: 2 ** 30", "endless_header"],
+    ] as const
+  ).map(([what, from, to, attack]) => ({
+    what: `headers of requests have no bound of ${what}`,
+    edits: [{ file: "worker/egress/http-server.ts", from, to }],
+    named: { attacks: [attack] },
+  })),
+  {
+    what: "the files of name service are writable",
+    edits: [
+      {
+        file: "worker/egress/fabric.ts",
+        from: "await writeFile(source, content, { mode: 0o644 });",
+        to: `await writeFile(source, content);
+      process.getBuiltinModule("node:fs").chmodSync(source, 0o666);`,
+      },
+      ...changed(
+        'list.map((one, at) => (/^\\/etc\\/(hosts|resolv|nsswitch)/.test(list[at + 2] ?? "") ? "--bind" : one))',
+      ),
+    ],
+    named: { attacks: ["change_name_service"] },
   },
 ];
 

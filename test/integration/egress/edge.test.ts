@@ -384,6 +384,11 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
         "HTTP/1.1 400 Bad Request",
       ],
       [
+        `POST /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding: gzip, chunked\\r\\n${end}0\\r\\n\\r\\n`,
+        "HTTP/1.1 403 Forbidden",
+      ],
+      [`GET /v1/ HTTP/2.0\\r\\n${host}${end}`, "HTTP/1.1 403 Forbidden"],
+      [
         `GET /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding : chunked\\r\\n${end}`,
         "HTTP/1.1 400 Bad Request",
       ],

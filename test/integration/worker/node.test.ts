@@ -10,6 +10,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { proxyVariables } from "../../../worker/egress/http-proxy.ts";
 import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ToolCall } from "../../../harness/messages.ts";
@@ -178,6 +179,8 @@ describe("a Node tool", () => {
       LANG: "C.UTF-8",
       PWD: "/sandbox/work",
       RIG_ALLOWED: "shown",
+      // Under the default profile, whose network is public.
+      ...Object.fromEntries(proxyVariables),
     });
   });
 

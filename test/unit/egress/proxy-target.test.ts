@@ -2,11 +2,8 @@
  * Where requests to the proxy lead, and which are refused.
  */
 import { describe, expect, test } from "vitest";
-import {
-  type RequestHead,
-  absoluteTarget,
-  tunnelTarget,
-} from "../../../worker/egress/proxy-target.ts";
+import type { RequestHead } from "../../../worker/egress/http-server.ts";
+import { absoluteTarget, tunnelTarget } from "../../../worker/egress/proxy-target.ts";
 
 function head(url: string, rawHeaders: readonly string[], httpVersion = "1.1"): RequestHead {
   const pairs = Array.from({ length: rawHeaders.length / 2 }, (_, index) => [
@@ -124,4 +121,10 @@ describe("a body", () => {
       "Content-Length",
     );
   });
+});
+
+test.each(["0.9", "1.2", "2.0"])("HTTP/%s is refused", (version) => {
+  const headers = ["Host", "a.example.com"];
+  expect(() => absoluteTarget(head("http://a.example.com/", headers, version))).toThrow("HTTP/1.1");
+  expect(() => tunnelTarget(head("a.example.com:80", headers, version))).toThrow("HTTP/1.1");
 });

@@ -128,14 +128,15 @@ function manifestOf({ attacks, profile, importTarget }: Layout): object {
  * What tools of the group `egress` may reach. Listeners for the second rule stand inside as well:
  * where none do, nothing has to be refused.
  */
-function listOf({ listedName, unlistedName, maxConnections, ...ports }: Target): object {
-  const { listedPort, datagramPort, loopbackPort } = ports;
+function listOf({ listedName, unlistedName, rebindingName, ...rest }: Target): object {
+  const { listedPort, datagramPort, loopbackPort, maxConnections } = rest;
   return {
     max_connections: maxConnections,
     allow: [
       { host: listedName, ports: [listedPort, datagramPort], private: true },
       // It has no public address.
       { host: listedName, ports: [loopbackPort] },
+      { host: rebindingName, ports: [loopbackPort] },
       { host: unlistedName, ports: [loopbackPort, 80, 443] },
     ],
   };

@@ -49,8 +49,15 @@ export interface Target {
   readonly listedName: string;
   /** A name of no host. */
   readonly unlistedName: string;
-  /** Connections at once that the list allows. */
+  /** Listed for `loopbackPort`; it has a public address and 127.0.0.1. */
+  readonly rebindingName: string;
+  /** Port of a service on 127.0.0.1 that answers with the token; the list has it nowhere. */
+  readonly unlistedPort: number;
+  /** Connections that the list allows at once, and that a call may make in all. */
   readonly maxConnections: number;
+  readonly maxConnectionsInAll: number;
+  /** Seconds that the worker's HTTP proxy waits for the headers of a request. */
+  readonly headerSeconds: number;
   /** Address of the cloud's metadata service, which also has credentials. */
   readonly metadataAddress: string;
   /** Addresses of name servers. */

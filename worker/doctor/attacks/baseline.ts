@@ -107,8 +107,12 @@ function orderFor(
   { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
   limits: Limits,
 ): object {
-  const { metadataAddress, listedName, unlistedName, maxConnections } = target;
-  const given = withPythonNames({ metadataAddress, listedName, unlistedName, maxConnections });
+  const { metadataAddress, listedName, unlistedName, rebindingName } = target;
+  const { maxConnections, maxConnectionsInAll } = target;
+  const given = withPythonNames({
+    ...{ metadataAddress, listedName, unlistedName, rebindingName },
+    ...{ maxConnections, maxConnectionsInAll },
+  });
   return { id, token, variable, ...given, limits: withPythonNames(limits), rounds, baseline };
 }
 

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { type Socket as DatagramSocket, createSocket } from "node:dgram";
 import { getServers } from "node:dns";
 import { chmod, mkdir, readlink, writeFile } from "node:fs/promises";
+import { type Server as HttpServer, createServer as createHttpServer } from "node:http";
 import {
   type AddressInfo,
   type ListenOptions,
@@ -14,6 +15,8 @@ import {
   isIP,
 } from "node:net";
 import { join } from "node:path";
+import { headersTimeoutMs } from "../../egress/http-server.ts";
+import { maxConnectionsInAll } from "../../egress/tcp.ts";
 import { SandboxError } from "../../sandbox/sandbox.ts";
 import { type Subprocess, startSubprocess } from "../../sandbox/subprocess.ts";
 import { ScratchDir } from "../../sandbox/work/scratch-dirs.ts";
@@ -25,10 +28,20 @@ const metadataAddress = "169.254.169.254";
 const listedName = "localhost";
 /** A name that resolves nowhere: RFC 6761, section 6.4. */
 const unlistedName = "str-attack.invalid";
+/**
+ * A name of which the attacked worker finds these addresses: one of AS112, which answers for names
+ * that should not be asked for (RFC 7534), and this host's own.
+ */
+export const rebinding = {
+  name: `rebinding.${unlistedName}`,
+  addresses: ["2620:4f:8000::1", "127.0.0.1"],
+} as const;
 /** Connections at once for tools with a list; attacks make a few times as many. */
 const maxConnections = 8;
 /** Bytes and milliseconds of a question to the listed service. */
 const maxQuestion = { bytes: 16 * 1024, ms: 10_000 };
+/** Milliseconds in which further requests of a connection count for the first. */
+const furtherRequestsMs = 50;
 /** A free port of the host's own. */
 const onLoopback = { host: "127.0.0.1", port: 0 };
 /** Name of the planted variable. */
@@ -75,6 +88,7 @@ export async function plantCanaries(
   const abstractSocket = `str-attack-${randomBytes(8).toString("hex")}`;
   const loopback = planted.use(await answer(token, onLoopback));
   const listed = planted.use(await answerByName(token));
+  const unlisted = planted.use(await answer(token, onLoopback));
   const datagrams = await answerDatagrams(token);
   planted.defer(() => void datagrams.close());
   planted.use(await answer(token, { path: socketPath }));
@@ -98,7 +112,11 @@ export async function plantCanaries(
       datagramPort: datagrams.address().port,
       listedName,
       unlistedName,
+      rebindingName: rebinding.name,
+      unlistedPort: (unlisted.address() as AddressInfo).port,
       maxConnections,
+      maxConnectionsInAll,
+      headerSeconds: headersTimeoutMs / 1_000,
       metadataAddress,
       nameServers: getServers().filter((server) => isIP(server) !== 0),
       socketPath,
@@ -162,16 +180,40 @@ function answer(token: string, where: ListenOptions): Promise<Server> {
 
 /** A front: what it answers depends on the name that it is asked for. */
 function answerByName(token: string): Promise<Server> {
+  const front = createFront(token);
   return listen(onLoopback, (socket) => {
     let question = "";
     socket.setTimeout(maxQuestion.ms, () => socket.destroy());
-    socket.on("data", (chunk: Buffer) => {
+    socket.on("data", function ask(chunk: Buffer) {
+      if (question === "" && /^[A-Z]+ /.test(chunk.toString("latin1"))) {
+        socket.off("data", ask).pause().unshift(chunk);
+        front.emit("connection", socket);
+        return void socket.resume();
+      }
       question += chunk.toString("latin1");
       const isUnlisted = question.includes(unlistedName);
       if (isUnlisted || question.includes(listedName))
         socket.end(isUnlisted ? token : "listed", () => socket.destroy());
       else if (question.length > maxQuestion.bytes) socket.destroy();
     });
+  });
+}
+
+/**
+ * The same by HTTP, read as leniently as some hosts do; it never listens. What any request of a
+ * connection asks for counts. It redirects to the parameter `to`.
+ */
+function createFront(token: string): HttpServer {
+  const asked = new WeakMap<Socket, string>();
+  const options = { insecureHTTPParser: true, requireHostHeader: false };
+  return createHttpServer(options, ({ socket, url = "", rawHeaders }, response) => {
+    const hosts = rawHeaders.filter((_, index) => /^host$/i.test(rawHeaders[index - 1] ?? ""));
+    asked.set(socket, [asked.get(socket), url, ...hosts].join(" "));
+    const [, to] = /\?to=(.*)$/.exec(url) ?? [];
+    if (to !== undefined) return void response.writeHead(302, { Location: to }).end();
+    setTimeout(() => {
+      response.end(asked.get(socket)?.includes(unlistedName) === true ? token : "listed");
+    }, furtherRequestsMs);
   });
 }
 

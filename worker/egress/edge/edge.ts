@@ -8,7 +8,7 @@ import { canonicalName } from "../../protocol/host-pattern.ts";
 import type { RefusalReason } from "../../protocol/execution.ts";
 import type { RequestRule } from "../../protocol/request-rules.ts";
 import { endToEndHeaders, forward } from "../http-forward.ts";
-import { createStrictServer } from "../http-server.ts";
+import { BadRequestError, checkMessage, createStrictServer } from "../http-server.ts";
 import type { Destination, Grant } from "../policy.ts";
 import type { OpenConnection } from "../record.ts";
 import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
@@ -148,6 +148,7 @@ export class Edge {
     response: ServerResponse,
     served: ServedConnection,
   ): Promise<void> {
+    checkMessage(request);
     const { requests, isSecure, destination, agent, signal } = served;
     const { method = "", url: target = "" } = request;
     const allowed = isOfHost(request, destination)
@@ -172,10 +173,7 @@ export class Edge {
     if (signal.aborted) return void response.destroy();
     const { name: host, port } = destination;
     if (error instanceof CredentialError) this.#parts.onCredentialFailed(error);
-    const refused =
-      error instanceof RefusedError
-        ? error
-        : new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
+    const refused = asRefusal(error);
     connection.address ??= refused.address;
     connection.refuseRequest(refused.reason);
     if (response.headersSent || response.destroyed) return void response.destroy();
@@ -189,6 +187,13 @@ export class Edge {
     });
     response.end(text);
   }
+}
+
+function asRefusal(error: unknown): RefusedError {
+  if (error instanceof RefusedError) return error;
+  if (error instanceof BadRequestError)
+    return new RefusedError("request", { cause: error, detail: error.message });
+  return new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
 }
 
 /** Counts what passed since the last time. */

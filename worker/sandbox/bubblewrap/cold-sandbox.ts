@@ -4,6 +4,7 @@
 import type { NetworkUsage } from "../../protocol/execution.ts";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
+import { abortable, withTimeout } from "../../support/timeout.ts";
 import { SandboxUsage, type SandboxUsageOptions } from "../accounting/sandbox-usage.ts";
 import type { Cgroups } from "../cgroup/cgroup.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
@@ -27,6 +28,9 @@ import type { HostFacts } from "./probe/probe.ts";
 import { type BwrapExecution, startBwrap } from "./process.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
 import { WakeChannel } from "./idle/wake-channel.ts";
+
+/** Milliseconds in which a command that failed before its start is seen to have ended. */
+const selfEndMs = 500;
 
 /** What all sandboxes of a worker have in common. */
 export interface ColdSandboxParts {
@@ -169,7 +173,13 @@ export class ColdSandbox implements Sandbox {
       void this.#execution.stop(0).catch(() => undefined);
       return this.#execution;
     }
-    this.#network = await openNetwork(network, this.#parts.door, namespaces);
+    try {
+      this.#network = await openNetwork(network, this.#parts.door, namespaces);
+    } catch (error) {
+      // One that failed on its way says itself why.
+      if (await endsItself(this.#execution, clock)) return this.#execution;
+      throw error;
+    }
     this.#execution.letGo();
     return this.#execution;
   }
@@ -190,6 +200,14 @@ export class ColdSandbox implements Sandbox {
       await this.workDir[Symbol.asyncDispose]();
     }
   }
+}
+
+/** Whether a held command that has no network has failed before its start. */
+async function endsItself({ exited }: BwrapExecution, clock: Clock): Promise<boolean> {
+  const exit = await withTimeout(selfEndMs, clock, AbortSignal.any([]), (over) =>
+    abortable(exited, over).catch(() => undefined),
+  );
+  return exit !== undefined;
 }
 
 function filesOf(network: SandboxNetwork | undefined): readonly ReadOnlyMount[] {

@@ -190,7 +190,7 @@ skipped joins: later (not yet)
   test.for([
     ["cases: [", /a\.test\.yaml:1:9: /],
     ["tool: a\ncases: []\n", /a\.test\.yaml:2:1: cases: /],
-    ["tool: a\ncases:\n  - { name: x }\n", /a\.test\.yaml:2:1: case "0": expect: required: a map/],
+    ["tool: a\ncases:\n  - { name: x }\n", /a\.test\.yaml:3:5: case "0": expect: required: a map/],
     [
       "tool: a\ncases:\n  - name: x\n    exspect: {}\n    expect: { result: 1 }\n",
       /a\.test\.yaml:4:5: case "0": exspect: unknown key; .*\n.*a\.test\.yaml:5:23: case "0": expect\.result: expected a map, found 1/,

@@ -192,7 +192,7 @@ describe("the worker process", () => {
     const { code, output } = await runWorker(quiet, ["--check", "--strict"]);
     expect(code).toBe(78);
     expect(output.split("\n").filter((line) => line.startsWith("str-worker: "))).toEqual([
-      `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, tools`,
+      `str-worker: ${manifest}:1:1: owner: unknown key, not used; the keys are version, credentials, tools`,
       expect.stringMatching(/^str-worker: tool "gone" is not served: .*no-such-package/),
     ]);
   });

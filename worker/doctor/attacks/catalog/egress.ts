@@ -38,6 +38,12 @@ export const egressAttacks: readonly Attack[] = [
     isFast: true,
   },
   {
+    id: "rebind_name",
+    group: "egress",
+    title: "have a listed name lead to a public and a private address",
+    isFast: true,
+  },
+  {
     id: "leak_by_names",
     group: "egress",
     title: "have name servers asked for a name that is not in the list",
@@ -60,6 +66,48 @@ export const egressAttacks: readonly Attack[] = [
     id: "many_connections",
     group: "egress",
     title: "hold more connections than the list allows",
+    isFast: true,
+  },
+  {
+    id: "many_connections_in_all",
+    group: "egress",
+    title: "make more connections in all than a call may",
+    isFast: false,
+  },
+  {
+    id: "connect_by_proxy",
+    group: "egress",
+    title: "have the proxy connect to another port or address",
+    isFast: true,
+  },
+  {
+    id: "name_another_by_proxy",
+    group: "egress",
+    title: "ask a listed host for another name through the proxy",
+    isFast: true,
+  },
+  {
+    id: "smuggle_requests",
+    group: "egress",
+    title: "hide a request for another name in one to the proxy",
+    isFast: true,
+  },
+  {
+    id: "follow_redirect",
+    group: "egress",
+    title: "follow a redirection to a private address",
+    isFast: true,
+  },
+  {
+    id: "slow_header",
+    group: "egress",
+    title: "keep the proxy waiting for the end of headers",
+    isFast: false,
+  },
+  {
+    id: "endless_header",
+    group: "egress",
+    title: "send the proxy headers without an end",
     isFast: true,
   },
   {

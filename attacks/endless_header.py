@@ -1,0 +1,40 @@
+"""Sends the proxy headers without an end: one that is long, and many that are short."""
+
+import socket
+
+from support.attempts import attempt
+from support.proxied import PROXY, reach_by_proxy
+
+# The worker allows 32 KiB.
+TOTAL_BYTES = 4 * 1024 * 1024
+PIECE_BYTES = 64 * 1024
+
+
+def attack(target):
+    reach_by_proxy(target)
+    start = f"GET http://{target['listed_name']}:{target['listed_port']}/ HTTP/1.1\r\n".encode()
+
+    def sending(piece):
+        def go():
+            with socket.create_connection(PROXY, timeout=2) as proxy:
+                proxy.sendall(start + b"x")
+                for _ in range(TOTAL_BYTES // len(piece)):
+                    proxy.sendall(piece)
+                proxy.settimeout(1)
+                try:
+                    proxy.recv(1)
+                except socket.timeout:
+                    return f"it takes {TOTAL_BYTES} bytes, and waits"
+            return None
+
+        return go
+
+    outcome = attempt(
+        {
+            "one header": sending(b"x" * PIECE_BYTES),
+            "many headers": sending(b"x: y\r\n" * (PIECE_BYTES // 6)),
+        }
+    )
+    # The worker still serves.
+    reach_by_proxy(target)
+    return outcome
