@@ -71,8 +71,11 @@ export function standardProfile(): Profile {
   return profile;
 }
 
-/** Sandboxes as a worker has them, or as it has them where there are no control groups. */
-function openSandboxes(base: string, withoutCgroups: boolean): Promise<BubblewrapBackend> {
+/**
+ * Sandboxes as a worker has them, or as it has them where there are no control groups. The caller
+ * disposes them.
+ */
+export function openSandboxes(base: string, withoutCgroups: boolean): Promise<BubblewrapBackend> {
   const report = (error: unknown): void => console.error(error);
   return openBubblewrap({
     bwrapBin: "/usr/bin/bwrap",

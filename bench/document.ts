@@ -4,6 +4,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
+import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
 import { formatReport } from "./table.ts";
@@ -21,6 +22,11 @@ export async function writeIntoDocument(root: string, report: BenchReport): Prom
   for (const [name, plot] of Object.entries(plots)) {
     await writeFile(join(root, name), plot(report));
   }
+}
+
+/** Replaces the results of networks by the report. */
+export async function writeNetworkIntoDocument(root: string, report: NetworkReport): Promise<void> {
+  await replaceResults(root, "network results", formatNetwork(report));
 }
 
 /** Replaces the results of artifacts by the report. */

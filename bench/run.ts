@@ -1,15 +1,21 @@
 /**
- * `npm run bench`: what a call costs next to what its parts cost, and what its artifacts cost next
- * to the bare means, all in one run.
+ * `npm run bench`: what a call costs next to what its parts cost, what a list of hosts costs next
+ * to none, and what its artifacts cost next to the bare means, all in one run.
  *
- * Options: a number of rounds; `--artifacts` for artifacts only; `--document` to put tables and
- * plots into docs/.
+ * Options: a number of rounds; `--network` and `--artifacts` for these only; `--document` to put
+ * tables and plots into docs/.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { measureArtifacts } from "./artifacts/run.ts";
 import { formatArtifacts } from "./artifacts/table.ts";
-import { writeArtifactsIntoDocument, writeIntoDocument } from "./document.ts";
+import {
+  writeArtifactsIntoDocument,
+  writeIntoDocument,
+  writeNetworkIntoDocument,
+} from "./document.ts";
+import { measureNetwork } from "./network/run.ts";
+import { formatNetwork } from "./network/table.ts";
 import { hostOf, makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
 import { formatReport } from "./table.ts";
@@ -20,6 +26,7 @@ const root = fileURLToPath(new URL("../", import.meta.url));
 const { values, positionals } = parseArgs({
   options: {
     document: { type: "boolean", default: false },
+    network: { type: "boolean", default: false },
     artifacts: { type: "boolean", default: false },
   },
   allowPositionals: true,
@@ -28,7 +35,9 @@ const rounds = Number(positionals[0] ?? defaultRounds);
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
-if (!values.artifacts) {
+const isWhole = !values.network && !values.artifacts;
+
+if (isWhole) {
   const report = await makeReport(root, rounds, await measureAll(rounds));
   console.log(formatReport(report));
   console.log(`\nWritten to ${await saveReport(root, report)}`);
@@ -36,7 +45,16 @@ if (!values.artifacts) {
 }
 
 const host = await hostOf(root);
-const artifacts = { ...host, rounds, ...(await measureArtifacts(rounds)) };
-console.log(`\n${formatArtifacts(artifacts)}`);
-console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
-if (values.document) await writeArtifactsIntoDocument(root, artifacts);
+if (isWhole || values.network) {
+  const network = { ...host, rounds, ...(await measureNetwork(rounds)) };
+  console.log(`\n${formatNetwork(network)}`);
+  console.log(`\nWritten to ${await saveReport(root, network, "-network")}`);
+  if (values.document) await writeNetworkIntoDocument(root, network);
+}
+
+if (isWhole || values.artifacts) {
+  const artifacts = { ...host, rounds, ...(await measureArtifacts(rounds)) };
+  console.log(`\n${formatArtifacts(artifacts)}`);
+  console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
+  if (values.document) await writeArtifactsIntoDocument(root, artifacts);
+}

@@ -23,7 +23,12 @@ export interface BenchTool {
   readonly start: StartKind;
   /** Sandboxes that wait for its calls at most. */
   readonly maxWarm?: number;
+  /** What its manifest says of the network: nothing unless given. */
+  readonly network?: "none" | "list";
 }
+
+/** A list that no tool uses: what is asked is what it costs to have one. */
+const listedNetwork = { allow: ["api.example.com"] };
 
 /**
  * Sandboxes of a tool that wait in quiet times: the fewest, so that they do not weigh on the rows
@@ -78,8 +83,8 @@ export const brokerTools = tools.filter(({ weight }) => weight === "typical");
 export const warmTools = brokerTools.filter(({ start }) => start !== "cold");
 
 /** Its name in the manifest. */
-export function nameOf({ language, weight, start, maxWarm: max }: BenchTool): string {
-  const words = [language, weight, start, ...(max === undefined ? [] : [max])];
+export function nameOf({ language, weight, start, maxWarm: max, network }: BenchTool): string {
+  const words = [language, weight, start, max, network].filter((word) => word !== undefined);
   return words.join("_").toLowerCase();
 }
 
@@ -89,8 +94,9 @@ export function manifestOf(served: readonly BenchTool[]): string {
     const { runtime, moduleOf } = languages[tool.language];
     const { start } = tool;
     const warm = start === "cold" ? {} : { warm: { min: minWarm, max: tool.maxWarm ?? maxWarm } };
-    const module = moduleOf(tool.weight);
-    return [nameOf(tool), { runtime, module, function: "nothing", start, ...warm }] as const;
+    const network = tool.network === "list" ? listedNetwork : tool.network;
+    const facts = { runtime, module: moduleOf(tool.weight), function: "nothing", network };
+    return [nameOf(tool), { ...facts, start, ...warm }] as const;
   });
   const flood = {
     module: "bench_flood",

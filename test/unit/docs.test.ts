@@ -8,6 +8,7 @@ import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
 import { documentPath, plots } from "../../bench/document.ts";
+import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
 import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatus } from "../../harness/messages.ts";
@@ -176,15 +177,23 @@ describe("a table has what the code has:", () => {
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {
     const paths = globSync("bench/results/*.json", { cwd: root });
-    const [ofArtifacts, ofCalls] = [true, false].map((wanted) =>
-      paths.filter((path) => path.endsWith("-artifacts.json") === wanted),
-    );
-    const reports = ofCalls!.map((path) => JSON.parse(read(path)) as BenchReport);
+    const {
+      calls = [],
+      artifacts = [],
+      network = [],
+    } = Object.groupBy(paths, (path) => /-(artifacts|network)\.json$/.exec(path)?.[1] ?? "calls");
     const text = read(documentPath);
-    const moved = ofArtifacts!.map((path) => JSON.parse(read(path)) as ArtifactReport);
-    expect(moved.filter((report) => text.includes(formatArtifacts(report)))).toHaveLength(1);
-    const shown = reports.filter((report) => text.includes(formatReport(report)));
+    const shownOf = <Report>(
+      ofKind: readonly string[],
+      format: (report: Report) => string,
+    ): readonly Report[] =>
+      ofKind
+        .map((path) => JSON.parse(read(path)) as Report)
+        .filter((report) => text.includes(format(report)));
+    const shown = shownOf<BenchReport>(calls, formatReport);
     expect(shown).toHaveLength(1);
+    expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
+    expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
     for (const [path, plot] of Object.entries(plots)) {
       expect(text).toContain(`(${basename(path)})`);
       expect(read(path)).toBe(plot(shown[0]!));

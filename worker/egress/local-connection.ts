@@ -61,7 +61,8 @@ class End extends Duplex {
   receive(chunk: Buffer, done: Done): void {
     if (this.destroyed) return done(new Error("the connection is gone"));
     this.bytesRead += chunk.byteLength;
-    if (this.push(chunk)) done();
+    // Its memory may be used again once it is taken.
+    if (this.push(Buffer.from(chunk))) done();
     else this.#onTaken = done;
   }
 

@@ -127,6 +127,10 @@ export class Connections {
       grant,
       host,
       AbortSignal.any([signal, gone.signal]),
+      (bytes) => {
+        connection.received(bytes.byteLength);
+        return writeNow(client, bytes, () => upstream.resume());
+      },
     );
     client.off("close", onClose);
     connection.address = upstream.remoteAddress;
@@ -137,9 +141,9 @@ export class Connections {
     client.once("close", () => connection.end());
     onOpen?.();
     bind(client, upstream);
-    upstream.on("data", (chunk: Buffer) => connection.received(chunk.byteLength));
     // Servers that speak first are not held up.
-    upstream.pipe(client);
+    upstream.once("end", () => client.end());
+    upstream.resume();
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
     client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
@@ -172,6 +176,15 @@ export class Connections {
     client.setTimeout(0);
     await edge.take(client, { destination, grant, requests, connection }, isSecure);
   }
+}
+
+/** Whether all was written; else calls when it is. */
+function writeNow(client: Socket, bytes: Uint8Array, onWritten: () => void): boolean {
+  let isNow = true;
+  client.write(bytes, (error) => {
+    if (!isNow && !error) onWritten();
+  });
+  return (isNow = client.writableLength === 0);
 }
 
 /** Each ends with the other, and both when nothing passes. */

@@ -16,6 +16,15 @@ export const connectTimeoutMs = 10_000;
 /** Addresses of a name that are tried. */
 const maxTried = 4;
 
+/** Bytes that a {@link Reader} gets at most. */
+const readBytes = 64 * 1024;
+
+/**
+ * Gets what comes, in memory that is used again when it returns true, or after false when the
+ * socket is resumed. Node lets some 70 MiB of chunks gather before it collects them.
+ */
+export type Reader = (bytes: Uint8Array) => boolean;
+
 /** What connecting needs to know of the host. */
 export interface UpstreamParts {
   readonly resolve: Resolve;
@@ -44,12 +53,16 @@ export class RefusedError extends Error {
   }
 }
 
-/** A connection; the caller owns it. Throws RefusedError, the signal's reason. */
+/**
+ * A connection; the caller owns it. With a reader it is paused, and the reader gets its bytes in
+ * place of the events. Throws RefusedError, the signal's reason.
+ */
 export async function connectUpstream(
   destination: Destination,
   grant: Grant,
   { resolve, endpoints }: UpstreamParts,
   signal: AbortSignal,
+  reader?: Reader,
 ): Promise<Socket> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
   const addresses =
@@ -69,7 +82,8 @@ export async function connectUpstream(
   for (const address of tried) {
     const share = AbortSignal.timeout(connectTimeoutMs / tried.length);
     try {
-      return await connectTo(address, destination.port, AbortSignal.any([bounded, share]));
+      const place = { host: address, port: destination.port };
+      return await connectTo(place, AbortSignal.any([bounded, share]), reader);
     } catch (error) {
       cause = error;
     }
@@ -124,9 +138,23 @@ export async function secure(
   }
 }
 
-function connectTo(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+function connectTo(
+  place: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+  reader: Reader | undefined,
+): Promise<Socket> {
   signal.throwIfAborted();
-  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+  const onread = reader && {
+    buffer: Buffer.allocUnsafe(readBytes),
+    callback: (count: number, buffer: Uint8Array) => reader(buffer.subarray(0, count)),
+  };
+  const socket = connect({
+    ...place,
+    allowHalfOpen: true,
+    noDelay: true,
+    ...(onread && { onread }),
+  });
+  if (onread !== undefined) socket.pause();
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const onAbort = (): void => void socket.destroy(signal.reason as Error);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -29,6 +29,14 @@ test("a writer waits for a reader", async () => {
   await expect.poll(() => isWritten).toBe(true);
 });
 
+test("memory that was written may be used again", async () => {
+  const [near, far] = localConnection();
+  const chunk = Buffer.from("one");
+  near.write(chunk, () => chunk.fill(0));
+  const [read] = (await once(far, "data")) as Buffer[];
+  expect(read!.toString()).toBe("one");
+});
+
 test("an end goes with the other, and by its error", async () => {
   const [near, far] = localConnection();
   const failed = once(near, "error");

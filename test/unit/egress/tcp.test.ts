@@ -1,4 +1,7 @@
 import { once } from "node:events";
+import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -16,13 +19,9 @@ async function listen(server: Server, host: string, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Connections to an echo by the name a.example.com; `port` is that of both sides. */
-async function startEcho() {
-  const echo = createServer((socket: Socket) => {
-    socket.on("error", () => undefined);
-    socket.pipe(socket);
-  });
-  const port = await listen(echo, "127.0.0.1");
+/** Connections to a server of the test, by the name a.example.com. */
+async function connectionsTo(serve: (socket: Socket) => void) {
+  const port = await listen(createServer(serve), "127.0.0.1");
   const names = new SandboxNames();
   const inside = names.addressOf("a.example.com")!;
   const allow = [{ host: "a.example.com", ports: [port], private: true }];
@@ -43,7 +42,18 @@ async function startEcho() {
     connections.take(client),
   );
   await listen(door, inside, port);
-  return { port, inside, record, ended, gone };
+  const connectClient = (): Socket => {
+    const client = connect({ host: inside, port });
+    onTestFinished(() => void client.destroy());
+    client.on("error", () => undefined);
+    return client;
+  };
+  return { connectClient, port, record, ended, gone };
+}
+
+function echo(socket: Socket): void {
+  socket.on("error", () => undefined);
+  socket.pipe(socket);
 }
 
 /** The first message of a program's TLS, for this name. */
@@ -59,7 +69,7 @@ async function helloFor(servername: string): Promise<Buffer> {
 }
 
 test("TLS may begin with the name of the connection, in each of its bits", async () => {
-  const { port, inside, ended, gone } = await startEcho();
+  const { connectClient, ended, gone } = await connectionsTo(echo);
   const hello = await helloFor("a.example.com");
   const other = Buffer.from(hello);
   // Servers see another name, which some parsers read as the same.
@@ -68,8 +78,7 @@ test("TLS may begin with the name of the connection, in each of its bits", async
     [hello, undefined],
     [other, "sni"],
   ] as const) {
-    const client = connect({ host: inside, port });
-    client.on("error", () => undefined);
+    const client = connectClient();
     client.write(bytes);
     // The echo of a hello is no answer to it, and a refusal is a reset.
     client.once("data", () => client.destroy());
@@ -80,10 +89,8 @@ test("TLS may begin with the name of the connection, in each of its bits", async
 });
 
 test("connections that are open end with the sandbox, before its disposal goes on", async () => {
-  const { port, inside, ended, gone } = await startEcho();
-  const client = connect({ host: inside, port });
-  onTestFinished(() => void client.destroy());
-  client.on("error", () => undefined);
+  const { connectClient, port, ended, gone } = await connectionsTo(echo);
+  const client = connectClient();
   client.write("hello");
   await once(client, "data");
   expect(ended).toEqual([]);
@@ -91,6 +98,27 @@ test("connections that are open end with the sandbox, before its disposal goes o
   expect(ended).toMatchObject([
     { name: "a.example.com", address: "127.0.0.1", port, sentBytes: 5, receivedBytes: 5 },
   ]);
+});
+
+test("a client that does not read holds the server up, and gets every byte in its order", async () => {
+  const sent = randomBytes(16 * 1024 * 1024);
+  const { connectClient, record } = await connectionsTo((socket) => {
+    socket.on("error", () => undefined);
+    socket.end(sent);
+  });
+  const client = connectClient();
+  client.pause();
+  await once(client, "connect");
+  let received = 0;
+  // All are in this process: without progress for so many turns there will be none.
+  for (let idle = 0; received === 0 || idle < 50; idle++) {
+    await nextTurn();
+    if (record.receivedBytes > received) idle = 0;
+    received = record.receivedBytes;
+  }
+  expect(received).toBeLessThan(sent.byteLength);
+  expect(sent.equals(await buffer(client))).toBe(true);
+  expect(record.receivedBytes).toBe(sent.byteLength);
 });
 
 test("a connection that is ending is closed by a reset as well, and not dropped open", async () => {

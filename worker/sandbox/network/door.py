@@ -24,6 +24,8 @@ LINKS = 1  # RTMGRP_LINK, rtnetlink(7)
 BACKLOG = 256
 FORK_SECONDS = 2
 """What a fork may take for all its sockets; it takes a millisecond."""
+CONNECT_SECONDS = 0.1
+"""For a connection on a loopback interface: others wait, and only a full backlog takes longer."""
 MAX_LINE_BYTES = 64 * 1024
 MAX_SOCKETS = 128
 
@@ -98,7 +100,8 @@ class Channel:
 def kinds_of(request: dict) -> "list[dict]":
     """What Node is to make of each descriptor."""
     servers = [{"type": "net.Server"} for _ in request["tcp"]]
-    return servers + [{"type": "dgram.Socket", "dgramType": "udp4"} for _ in request["udp"]]
+    datagrams = [{"type": "dgram.Socket", "dgramType": "udp4"} for _ in request["udp"]]
+    return servers + datagrams + [{"type": "net.Socket"} for _ in request["connect"]]
 
 
 def sockets_of(request: dict) -> "list[int]":
@@ -110,7 +113,7 @@ def sockets_of(request: dict) -> "list[int]":
             serve(request, theirs)
         theirs.close()
         try:
-            return received(ours, len(request["tcp"]) + len(request["udp"]))
+            return received(ours, len(kinds_of(request)))
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
@@ -131,9 +134,7 @@ def serve(request: dict, connection: socket.socket) -> None:
     """Never returns: the process of one request."""
     try:
         enter(request["pid"], request["namespace"])
-        raise_loopback() if request["raisesLoopback"] else await_loopback()
-        lead_everything_here()
-        made = [listening(place) for place in request["tcp"]] + [bound(place) for place in request["udp"]]
+        made = [connected(port) for port in request["connect"]] or listeners(request)
         socket.send_fds(connection, [b"ok"], [each.fileno() for each in made])
     except BaseException as error:
         connection.send(f"{type(error).__name__}: {error}".encode()[:1024])
@@ -191,6 +192,14 @@ def lead_everything_here() -> None:
         raise OSError(-code, f"route: {os.strerror(-code)}")
 
 
+def listeners(request: dict) -> "list[socket.socket]":
+    """The sockets of a sandbox whose command has not started."""
+    raise_loopback() if request["raisesLoopback"] else await_loopback()
+    lead_everything_here()
+    servers = [listening(place) for place in request["tcp"]]
+    return servers + [bound(place) for place in request["udp"]]
+
+
 def listening(place: dict) -> socket.socket:
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.bind((place["address"], place["port"]))
@@ -201,6 +210,12 @@ def listening(place: dict) -> socket.socket:
 def bound(place: dict) -> socket.socket:
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.bind((place["address"], place["port"]))
+    return made
+
+
+def connected(port: int) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 

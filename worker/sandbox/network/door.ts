@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket as DatagramSocket } from "node:dgram";
-import { Server } from "node:net";
+import { Server, Socket } from "node:net";
 import { readFileSync } from "node:fs";
 import { abortable } from "../../support/timeout.ts";
 import { SandboxError } from "../sandbox.ts";
@@ -19,7 +19,7 @@ import type {
   SocketPlaces,
 } from "./sockets.ts";
 
-/** Milliseconds for the sockets of one sandbox; they take a few. */
+/** Milliseconds for what is asked of the door; it takes a few. */
 const openTimeoutMs = 5_000;
 
 /** Most requests that wait for the door. */
@@ -36,7 +36,7 @@ export interface DoorOptions {
   readonly uid: number | undefined;
 }
 
-/** A sandbox that waits for its network. */
+/** A sandbox with a network of its own. */
 export interface HeldSandbox {
   /** Its first process, as this host numbers it. */
   readonly pid: number;
@@ -67,7 +67,12 @@ export async function openNetwork(
   }
 }
 
-type Handle = Server | DatagramSocket;
+type Handle = Server | DatagramSocket | Socket;
+
+/** What the door is asked for: sockets that wait, or one that is connected to a port. */
+interface Wanted extends SocketPlaces {
+  readonly connect: readonly number[];
+}
 
 /** What comes from the door; `index` comes with a handle. */
 interface Message {
@@ -94,16 +99,27 @@ export class Door implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** The sockets of one sandbox, whose command has not started. */
+  /** The sockets of one sandbox. */
   into(sandbox: HeldSandbox): NamespaceSockets {
-    return { open: (places, signal) => this.#open(sandbox, places, signal) };
+    return {
+      open: async (places, signal) => {
+        const handles = await this.#ask(sandbox, { ...places, connect: [] }, signal);
+        return opened(handles, places);
+      },
+      connect: async (port, signal) => {
+        const wanted = { tcp: [], udp: [], connect: [port] };
+        const [socket] = await this.#ask(sandbox, wanted, signal);
+        return socket as Socket;
+      },
+    };
   }
 
-  async #open(
+  /** As many handles as are wanted, in their order. */
+  async #ask(
     sandbox: HeldSandbox,
-    places: SocketPlaces,
+    wanted: Wanted,
     signal: AbortSignal,
-  ): Promise<OpenedSockets> {
+  ): Promise<readonly Handle[]> {
     if (this.#isDisposed) throw new SandboxError("the door to networks of sandboxes is closed");
     if (this.#waiting.size >= maxWaiting)
       throw new SandboxError("too many sandboxes wait for their network");
@@ -112,7 +128,7 @@ export class Door implements AsyncDisposable {
     this.#waiting.set(id, waiting);
     try {
       const child = (this.#child ??= this.#start());
-      child.send({ id, ...sandbox, ...places }, (error) => {
+      child.send({ id, ...sandbox, ...wanted }, (error) => {
         if (error !== null) waiting.finished.reject(error);
       });
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(openTimeoutMs)]);
@@ -121,11 +137,14 @@ export class Door implements AsyncDisposable {
         if (!signal.aborted && bounded.aborted) child.kill("SIGKILL");
         throw error;
       });
-      return opened(waiting.handles, places);
+      const { tcp, udp, connect } = wanted;
+      if (waiting.handles.length !== tcp.length + udp.length + connect.length)
+        throw new Error("the door handed over too few sockets");
+      return waiting.handles;
     } catch (error) {
       closeAll(waiting.handles);
       signal.throwIfAborted();
-      throw new SandboxError("the network of a sandbox cannot be made", { cause: error });
+      throw new SandboxError("a socket inside a sandbox cannot be made", { cause: error });
     } finally {
       this.#waiting.delete(id);
     }
@@ -169,7 +188,7 @@ export class Door implements AsyncDisposable {
       handle.on("error", () => undefined);
       // As options of `createServer`, which this server was not made by.
       if (handle instanceof Server)
-        Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true });
+        Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
       waiting.handles[index] = handle;
     } else if (error === undefined) waiting.finished.resolve();
     else waiting.finished.reject(new Error(error));
@@ -185,13 +204,15 @@ export class Door implements AsyncDisposable {
   }
 }
 
-function opened(handles: readonly Handle[], { tcp, udp }: SocketPlaces): OpenedSockets {
+function opened(handles: readonly Handle[], { tcp }: SocketPlaces): OpenedSockets {
   const servers = handles.slice(0, tcp.length) as Server[];
   const datagrams = handles.slice(tcp.length) as DatagramSocket[];
-  if (datagrams.length !== udp.length) throw new Error("the door handed over too few sockets");
   return { tcp: servers, udp: datagrams, [Symbol.dispose]: () => closeAll(handles) };
 }
 
 function closeAll(handles: readonly Handle[]): void {
-  for (const handle of handles) handle?.close();
+  for (const handle of handles) {
+    if (handle instanceof Socket) handle.destroy();
+    else handle?.close();
+  }
 }

@@ -2,7 +2,7 @@
  * The contract of a sandbox's own network: the worker's sockets inside its network namespace.
  */
 import type { Socket as DatagramSocket } from "node:dgram";
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { NetworkUsage, RefusalReason } from "../../protocol/execution.ts";
 
 /** What sandboxes call the host that they are. */
@@ -22,20 +22,26 @@ export interface SocketPlaces {
 
 /**
  * The worker's sockets inside one sandbox, in the order of their places. Connections of the servers
- * come half open, with `pauseOnConnect`. Disposing closes them.
+ * come half open, with `pauseOnConnect` and `noDelay`. Disposing closes them.
  */
 export interface OpenedSockets extends Disposable {
   readonly tcp: readonly Server[];
   readonly udp: readonly DatagramSocket[];
 }
 
-/** Makes sockets inside the network namespace of one sandbox, before its command runs. */
+/** Makes sockets inside the network namespace of one sandbox. */
 export interface NamespaceSockets {
   /**
-   * All or none; the caller owns them. Every address of the namespace leads to them. Throws
-   * SandboxError; the signal's reason.
+   * Before its command runs: all or none; the caller owns them. Every address of the namespace
+   * leads to them. Throws SandboxError; the signal's reason.
    */
   open(places: SocketPlaces, signal: AbortSignal): Promise<OpenedSockets>;
+  /**
+   * While it runs: connects to what listens on a port of its 127.0.0.1; the caller owns the socket.
+   * Throws SandboxError when nothing accepts within a tenth of a second, or the sandbox has ended;
+   * the signal's reason.
+   */
+  connect(port: number, signal: AbortSignal): Promise<Socket>;
 }
 
 /** A connection of a sandbox after its end, or one that was refused. */
