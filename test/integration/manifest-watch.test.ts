@@ -488,7 +488,9 @@ describe("the catalog", () => {
   test("says which keys are not used", async () => {
     await writeFile(path, "version: 1\ntools: {}\nowner: me");
     const { catalog, logged } = await open();
-    const warnings = [`${path}:3:1: owner: unknown key, not used; the keys are version, credentials, tools`];
+    const warnings = [
+      `${path}:3:1: owner: unknown key, not used; the keys are version, credentials, tools`,
+    ];
     expect(logged[0]).toEqual({
       level: "warn",
       event: "manifest.has_warnings",

@@ -46,8 +46,9 @@ export function createStrictServer(idleMs: number, signal: AbortSignal): Server 
 }
 
 /**
- * What the parser lets through: headers of the message that would not go on, a version that no request has in this form, and a body that does
- * not end at one place for every reader (RFC 9112, section 6.3). Throws BadRequestError.
+ * What the parser lets through: headers of the message that would not go on, a version that no
+ * request has in this form, and a body that does not end at one place for every reader (RFC 9112,
+ * section 6.3). Throws BadRequestError.
  */
 export function checkMessage({ headers, httpVersion }: RequestHead): void {
   if (httpVersion !== "1.1" && httpVersion !== "1.0")

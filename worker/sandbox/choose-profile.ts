@@ -54,9 +54,7 @@ function overridden(profile: Profile, { limits, network }: ProfileOverrides): Pr
 /** A word is replaced, as is a profile's `public`; a profile's list of hosts must consent. */
 function overriddenNetwork(profile: Network, override: Network | undefined): Network {
   if (override === undefined) return profile;
-  return typeof profile === "string" || isPublicOnly(profile)
-    ? override
-    : meet(profile, override);
+  return typeof profile === "string" || isPublicOnly(profile) ? override : meet(profile, override);
 }
 
 /** Members that are one of a few words, from tight to wide. */

@@ -20,8 +20,8 @@ export interface GivenRequest {
 
 /**
  * A request needs a rule of each list, and one of the methods that rules can name: the answer to
- * TRACE repeats the request, with its credential. Its credential is that of the first rule that matches and
- * has one. Undefined for a request that is not allowed.
+ * TRACE repeats the request, with its credential. Its own credential is that of the first rule that
+ * matches and has one. Undefined for a request that is not allowed.
  */
 export function judgeRequest(
   lists: readonly (readonly RequestRule[])[],
