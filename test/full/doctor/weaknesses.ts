@@ -252,8 +252,8 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: tcp,
-        from: 'return serverName.toLowerCase() === destination.name ? undefined : "sni";',
-        to: 'return serverName === "" ? "sni" : undefined;',
+        from: "const isSame = serverName.toLowerCase() === destination.name;",
+        to: 'const isSame = serverName !== "";',
       },
     ],
     named: { attacks: ["name_another_in_tls"] },
