@@ -6,7 +6,7 @@ import { wireDescribedTools } from "../../worker/wiring/discovery.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import { type DescribedTools, deriveTimeoutMs } from "../../worker/discovery/described-tools.ts";
 import type { Invoker } from "../../worker/invocation/invoker.ts";
-import type { Manifest } from "../../worker/manifest/manifest.ts";
+import type { Manifest, Runtime } from "../../worker/manifest/manifest.ts";
 import type { NetworkPolicy } from "../../worker/protocol/network-rules.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";
 import type { Logger } from "../../worker/telemetry/logger.ts";
@@ -48,7 +48,11 @@ export function openLocalInvoker(
 ): LocalInvoker {
   const { config, host, foundation, descriptionsDir } = opened;
   const { catalog } = foundation;
-  const wire = (): DescribedTools => wireDescribedTools(config, host, foundation, descriptionsDir);
+  const wire = (runtime?: Runtime): DescribedTools => {
+    // A program need not describe itself.
+    const log = runtime === "executable" ? host.log.child({}, { level: "error" }) : host.log;
+    return wireDescribedTools(config, { ...host, log }, foundation, descriptionsDir);
+  };
   let described = wire();
   const isolated =
     network === undefined
@@ -67,8 +71,8 @@ export function openLocalInvoker(
     log: host.log,
     describe: async (name, signal) => {
       described[Symbol.dispose]();
-      described = wire();
       const tool = catalog.resolve(name);
+      described = wire(tool?.runtime);
       if (tool === undefined) return;
       const { parameters } = await described.forCall(tool, signal, deriveTimeoutMs);
       if (parameters !== undefined) checker.warm();

@@ -219,8 +219,9 @@ describe("a long mixed load", () => {
 
       const pid = worker.child.pid!;
       const memory: number[] = [];
-      // The process that outlives the worker and ends what a killed one leaves.
-      const guardAlone = [expect.stringMatching(/ sh$/)];
+      // The process that outlives the worker and ends what a killed one leaves, and the door to
+      // networks of sandboxes.
+      const own = [expect.stringMatching(/ sh$/), expect.stringMatching(/ python3$/)];
       const make = async (index: number): Promise<CallResult> => {
         const kind = turns[(index * stride) % turns.length]!;
         const result = await agent.call({ timeoutSeconds: 60, ...owner, ...kind.call(index) });
@@ -242,7 +243,7 @@ describe("a long mixed load", () => {
       };
 
       const first = await makeAll(0, warmUpCalls);
-      await vi.waitFor(() => expect(children(pid)).toEqual(guardAlone), { timeout: 30_000 });
+      await vi.waitFor(() => expect(children(pid)).toEqual(own), { timeout: 30_000 });
       const descriptorsBefore = descriptors(pid);
       const rest = await makeAll(warmUpCalls, calls);
 
@@ -257,7 +258,7 @@ describe("a long mixed load", () => {
 
       await vi.waitFor(
         async () => {
-          expect(children(pid)).toEqual(guardAlone);
+          expect(children(pid)).toEqual(own);
           const workDirs = await workDirsBelow(join(base, "work"));
           expect(workDirs.used).toEqual([]);
           expect(workDirs.all.length).toBeLessThanOrEqual(maxReadyWorkDirs);

@@ -39,7 +39,7 @@ test(
     const runs = await ToolRuns.listen();
     await using rig = await startRig({
       tools: {
-        resists: { module: "resisting", function: "resists" },
+        resists: { module: "resisting", function: "resists", network: "host" },
         announces: { module: "announcing", function: "announces", network: "host" },
       },
       files: { "resisting.py": resisting, [announcingTool.file]: announcingTool.source },
