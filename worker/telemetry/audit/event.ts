@@ -68,7 +68,7 @@ export const auditFields = {
   outcome: ["`call.end`, `artifact.…`", "`ok`, or as below."],
   reason: [
     "`artifact.…` with `ARTIFACT_ERROR`, `egress` that was refused",
-    "Of an artifact `not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed. Of a connection the [reasons](network.md#inside-the-sandbox) of its refusal.",
+    "Of an artifact `not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed. Of a connection the [reasons](network.md#what-happens-inside) of its refusal.",
   ],
   started: ["`call.end`", "Whether the tool may have run at this delivery."],
   durationMs: ["`call.end`, `egress`, and `artifact.…` that took time", "Whole milliseconds."],
