@@ -12,6 +12,7 @@ import {
   sandboxHostName,
 } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Clock } from "../support/clock.ts";
 import type { UpstreamParts } from "./upstream.ts";
 import { serveNames } from "./dns.ts";
@@ -90,15 +91,17 @@ export class Egress {
   }
 
   /**
-   * The network of sandboxes of a profile; undefined where it has none or the host's. Rejects where
-   * a file cannot be written.
+   * The network of sandboxes of a profile; undefined where it has none or the host's. Rejects with
+   * SandboxError with `isEgress` where a file cannot be written.
    */
   async networkOf({
     network: policy,
     readsEtc,
   }: Pick<Profile, "network" | "readsEtc">): Promise<SandboxNetwork | undefined> {
     if (typeof policy === "string") return undefined;
-    const trusted = await this.#trust.of(policy);
+    const trusted = await this.#trust.of(policy).catch((cause: unknown) => {
+      throw new SandboxError("an authority cannot be written", { cause, isEgress: true });
+    });
     const files = readsEtc ? this.#linkedFiles : this.#files;
     const placeholders = placeholdersOf(policy, this.#credentials);
     return {

@@ -88,15 +88,20 @@ const ruleObject = z
   .strictObject(ruleFields, acceptsKeys("a rule", Object.keys(ruleFields)))
   .superRefine(refuseRequestFields);
 
-const ruleSchema = z.union([
-  z.string().superRefine((text, context) => {
-    const { host, ports } = splitRule(text);
-    refuseHost(host, context);
-    if (ports.length === 0 || ports.some((port) => !portSchema.safeParse(port).success))
-      context.addIssue({ code: "custom", message: accepts(portsText).error({ input: text }) });
-  }),
-  ruleObject,
-]);
+const ruleSchema = z.union(
+  [
+    z.string().superRefine((text, context) => {
+      // Its colon is not that of a port.
+      if (text.includes("://")) return refuseHost(text, context);
+      const { host, ports } = splitRule(text);
+      refuseHost(host, context);
+      if (ports.length === 0 || ports.some((port) => !portSchema.safeParse(port).success))
+        context.addIssue({ code: "custom", message: accepts(portsText).error({ input: text }) });
+    }),
+    ruleObject,
+  ],
+  accepts(`${ruleText}, or a map of a rule`),
+);
 
 const listFields = {
   allow: z
