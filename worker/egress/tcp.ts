@@ -2,11 +2,11 @@
  * Connections of a sandbox to hosts, each checked and spliced.
  */
 import { type Socket, isIPv4 } from "node:net";
-import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { Edge } from "./edge/edge.ts";
+import { firstByte, handshakeRecord, refusalOfFirstBytes } from "./first-bytes.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
 import type { NetworkRecord, OpenConnection } from "./record.ts";
@@ -17,16 +17,7 @@ export const maxConnectionsInAll = 1_000;
 /** Milliseconds without a byte in any direction, after which a connection ends. */
 export const idleMs = 5 * 60_000;
 
-/** Milliseconds for the first message of TLS. */
-const helloMs = 10_000;
-
-/** The port on which nothing but TLS passes. */
-const tlsPort = 443;
-
 const unreachable = new RefusedError("unreachable");
-
-/** First byte of a TLS handshake: RFC 8446, section 5.1. */
-const handshakeRecord = 0x16;
 
 /** What serves the connections of one sandbox. */
 export interface ConnectionParts {
@@ -204,61 +195,4 @@ export function reset(client: Socket): void {
   const isEnding = client.writableEnded && !client.writableFinished;
   if (isEnding) client.destroy();
   else client.resetAndDestroy();
-}
-
-/** TLS must name the host of the connection: others are behind the same address. */
-async function refusalOfFirstBytes(
-  client: Socket,
-  destination: Destination,
-  { allowsAnySni }: Grant,
-): Promise<RefusalReason | undefined> {
-  const first = await firstByte(client);
-  if (first === undefined) return undefined;
-  if (first !== handshakeRecord)
-    return destination.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
-  if (allowsAnySni || destination.kind === "address") return undefined;
-  const end = (): void => void client.destroy();
-  const timer = setTimeout(end, helloMs);
-  client.once("end", end);
-  try {
-    const hello = await readTlsClientHello(client);
-    const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
-    const isSame = serverName.toLowerCase() === destination.name;
-    return isSame && !hasOtherBits(client, destination.name) ? undefined : "sni";
-  } catch {
-    return "sni";
-  } finally {
-    clearTimeout(timer);
-    client.off("end", end);
-  }
-}
-
-/**
- * Whether what waits has the name with other high bits, which the parser drops and servers do not.
- */
-function hasOtherBits(client: Socket, name: string): boolean {
-  const bytes = client.read() as Buffer | null;
-  if (bytes === null) return false;
-  client.unshift(bytes);
-  const count = (text: string): number => text.toLowerCase().split(name).length;
-  return count(bytes.toString("ascii")) !== count(bytes.toString("latin1"));
-}
-
-/** Undefined for a connection that ends without one. */
-async function firstByte(client: Socket): Promise<number | undefined> {
-  for (;;) {
-    const chunk = client.read() as Buffer | null;
-    if (chunk !== null) {
-      client.unshift(chunk);
-      return chunk[0];
-    }
-    if (client.readableEnded || client.destroyed) return undefined;
-    await new Promise<void>((resolve) => {
-      const settle = (): void => {
-        for (const event of ["readable", "end", "close"]) client.off(event, settle);
-        resolve();
-      };
-      for (const event of ["readable", "end", "close"]) client.once(event, settle);
-    });
-  }
 }
