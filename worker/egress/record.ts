@@ -7,15 +7,15 @@ import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.
 import type { Clock } from "../support/clock.ts";
 import type { Destination } from "./policy.ts";
 
-/** Different refusals that are kept of one sandbox; further ones are counted. */
+/** Different refusals that a sandbox's usage lists; further ones are counted. */
 export const maxRefusals = 50;
 
-/** Refusals of one sandbox that its connection log has; further ones are counted. */
+/** Refusals of one sandbox in its connection log; further ones are counted. */
 export const maxLoggedRefusals = 200;
 
 type Time = Pick<Clock, "monotonicMs">;
 
-/** Counts of one sandbox, and its connections, which wait for the call that follows them. */
+/** Counts of one sandbox. It keeps ended connections until a call follows them. */
 export class NetworkRecord implements NetworkUsage, ConnectionLog {
   connections = 0;
   sentBytes = 0;
@@ -37,7 +37,7 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
     for (const connection of this.#waiting.splice(0)) onEnded(connection);
   }
 
-  /** A connection that begins; the caller ends it. */
+  /** Begins a connection, which the caller ends. */
   begin(destination: Destination): OpenConnection {
     return new OpenConnection(destination, this, this.#clock);
   }
@@ -66,9 +66,9 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
 
 /** A connection from its begin to its end. */
 export class OpenConnection {
-  /** That the worker connects to, or refuses. */
+  /** The address that the worker connects to, or refuses. */
   address: string | undefined;
-  /** The rules that allow it, as their files have them. */
+  /** The texts of the rules that allow it, as in their files. */
   rules: readonly string[] = [];
   readonly #destination: Destination;
   readonly #record: NetworkRecord;
@@ -96,12 +96,12 @@ export class OpenConnection {
     this.#record.receivedBytes += bytes;
   }
 
-  /** A request on it that is refused, while the connection goes on. */
+  /** Records a refused request; the connection stays open. */
   refuseRequest(refusal: RefusalReason): void {
     this.#report({ refusal, sentBytes: 0, receivedBytes: 0, durationMs: 0 });
   }
 
-  /** Ends it, refused or not. The first call counts. */
+  /** Records the end of the connection, refused or not. The first call counts. */
   end(refusal?: RefusalReason): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

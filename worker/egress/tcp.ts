@@ -25,7 +25,7 @@ export interface ConnectionParts {
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
   readonly host: UpstreamParts;
-  /** Serves what rules look into; undefined where none does. */
+  /** Serves connections that rules open; undefined if none does. */
   readonly edge: Pick<Edge, "take"> | undefined;
   /** Called when no further connection may be made. */
   readonly onLast: () => void;
@@ -33,9 +33,9 @@ export interface ConnectionParts {
   readonly signal: AbortSignal;
 }
 
-/** What the end inside learns of its connection. */
+/** Reports to the end of the connection inside. */
 export interface Outcome {
-  /** Called before anything is read or written, once there is no refusal but by first bytes. */
+  /** Called before the first byte, once only first bytes can still refuse the connection. */
   readonly onOpen?: () => void;
   /** Called at most once; it ends the connection. */
   readonly onRefused: (reason: RefusalReason) => void;
@@ -56,7 +56,7 @@ export class Connections {
     });
   }
 
-  /** Takes over a paused connection from inside. Never throws. */
+  /** Takes over a paused connection of the sandbox. Never throws. */
   take(client: Socket): void {
     const { localAddress: address, localPort: port } = client;
     client.on("error", () => undefined);
@@ -88,7 +88,7 @@ export class Connections {
     });
   }
 
-  /** Where a host inside leads: a name, or an address of IPv4, which may be that of a name. */
+  /** The destination of a name, or of an IPv4 address, which may be that of a name inside. */
   destinationAt(host: string, port: number): Destination {
     const name = isIPv4(host) ? this.#parts.names.nameOf(host) : host;
     return name === undefined
@@ -141,7 +141,7 @@ export class Connections {
     client.pipe(upstream);
   }
 
-  /** Gives it to the edge, once its first bytes are what they have to be. */
+  /** Gives the connection to the edge, once its first bytes are allowed. */
   async #openFor(
     client: Socket,
     destination: Destination,
@@ -169,7 +169,7 @@ export class Connections {
   }
 }
 
-/** Whether all was written; else calls when it is. */
+/** Whether all bytes are written; if not, calls back when they are. */
 function writeNow(client: Socket, bytes: Uint8Array, onWritten: () => void): boolean {
   let isNow = true;
   client.write(bytes, (error) => {

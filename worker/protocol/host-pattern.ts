@@ -1,7 +1,7 @@
 /**
  * Hosts as operators write them: names, domains, addresses and ranges.
  */
-import { isIP, isIPv4 } from "node:net";
+import { BlockList, isIP, isIPv4 } from "node:net";
 import { domainToASCII } from "node:url";
 import type { z } from "zod";
 
@@ -13,6 +13,9 @@ export type HostPattern =
   | { readonly kind: "any" }
   | { readonly kind: "name" | "subdomains" | "domain"; readonly name: string }
   | { readonly kind: "range"; readonly address: string; readonly prefix: number };
+
+/** Addresses of IPv4, as `192.0.2.0/24`. */
+export type AddressRange = Extract<HostPattern, { kind: "range" }>;
 
 /** How a rule is written. */
 export const ruleText = "a host with ports, such as api.example.com:443";
@@ -98,4 +101,11 @@ export function matchesName(host: HostPattern, name: string): boolean {
     case "range":
       return false;
   }
+}
+
+/** Whether an address of IPv4 is one of the range. */
+export function isInRange({ address, prefix }: AddressRange, candidate: string): boolean {
+  const range = new BlockList();
+  range.addSubnet(address, prefix, "ipv4");
+  return range.check(candidate, "ipv4");
 }

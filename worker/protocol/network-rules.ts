@@ -27,7 +27,7 @@ export interface NetworkRule {
  */
 export interface NetworkPolicy {
   readonly lists: readonly (readonly NetworkRule[])[];
-  /** Connections at once. */
+  /** Concurrent connections. */
   readonly maxConnections: number;
 }
 
@@ -43,7 +43,7 @@ const publicPorts = [80, 443];
 /** Ports of a rule that names none. */
 const defaultPorts = [443];
 
-/** Connections at once where the list does not say. */
+/** Concurrent connections of a list without `max_connections`. */
 const defaultMaxConnections = 64;
 
 /** Rules of one list. */
@@ -163,7 +163,7 @@ export const publicNetwork: NetworkPolicy = {
 /** The field's output. */
 export type NetworkField = z.output<typeof networkField>;
 
-/** What the field says. An empty list is `none`. Its credentials are among the given ones. */
+/** The network of a field. An empty list is `none`. Its credentials are among the given ones. */
 export function toNetwork(field: NetworkField, credentials: Credentials = new Map()): Network {
   if (field === "public") return publicNetwork;
   if (typeof field === "string") return field;
