@@ -41,6 +41,14 @@ export interface Outcome {
   readonly onRefused: (reason: RefusalReason) => void;
 }
 
+/** A connection that some rules allow. */
+interface DecidedConnection {
+  readonly client: Socket;
+  readonly destination: Destination;
+  readonly connection: OpenConnection;
+  readonly grant: Grant;
+}
+
 /** Splices connections until its signal aborts. */
 export class Connections {
   readonly #parts: ConnectionParts;
@@ -102,14 +110,22 @@ export class Connections {
     connection: OpenConnection,
     { onOpen }: Outcome,
   ): Promise<void> {
-    const { policy, host, signal } = this.#parts;
+    const { policy } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
     connection.rules = grant.rules;
-    if (grant.requests !== undefined) {
-      onOpen?.();
-      return this.#openFor(client, destination, grant, connection);
-    }
+    const decided = { client, destination, connection, grant };
+    if (grant.requests === undefined) return this.#splice(decided, onOpen);
+    onOpen?.();
+    return this.#giveToEdge(decided);
+  }
+
+  /** Connects to the host, and copies the bytes of both. */
+  async #splice(
+    { client, destination, connection, grant }: DecidedConnection,
+    onOpen: Outcome["onOpen"],
+  ): Promise<void> {
+    const { host, signal } = this.#parts;
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -142,12 +158,7 @@ export class Connections {
   }
 
   /** Gives the connection to the edge, once its first bytes are allowed. */
-  async #openFor(
-    client: Socket,
-    destination: Destination,
-    grant: Grant,
-    connection: OpenConnection,
-  ): Promise<void> {
+  async #giveToEdge({ client, destination, connection, grant }: DecidedConnection): Promise<void> {
     const { edge } = this.#parts;
     const { requests } = grant;
     // Only rules for names look into requests.
