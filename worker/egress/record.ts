@@ -7,15 +7,18 @@ import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.
 import type { Clock } from "../support/clock.ts";
 import type { Destination } from "./policy.ts";
 
-/** Different refusals that a sandbox's usage lists; further ones are counted. */
+/** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
 
-/** Refusals of one sandbox in its connection log; further ones are counted. */
+/** Refusals of one sandbox that its connection log has; further ones are counted. */
 export const maxLoggedRefusals = 200;
+
+/** Refused names that are known of one sandbox; further ones count with each question. */
+const maxRefusedNames = 200;
 
 type Time = Pick<Clock, "monotonicMs">;
 
-/** Counts of one sandbox. It keeps ended connections until a call follows them. */
+/** Counts of one sandbox, and its connections, which wait for the call that follows them. */
 export class NetworkRecord implements NetworkUsage, ConnectionLog {
   connections = 0;
   sentBytes = 0;
@@ -23,6 +26,8 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
   readonly #known = new Set<string>();
+  /** The first ones. A program asks several questions for one name. */
+  readonly #refusedNames = new Set<string>();
   readonly #clock: Time;
   /** At most those that a sandbox may make, and {@link maxLoggedRefusals}. */
   readonly #waiting: EndedConnection[] = [];
@@ -37,15 +42,17 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
     for (const connection of this.#waiting.splice(0)) onEnded(connection);
   }
 
-  /** Begins a connection, which the caller ends. */
+  /** A connection that begins; the caller ends it. */
   begin(destination: Destination): OpenConnection {
     return new OpenConnection(destination, this, this.#clock);
   }
 
-  /** A question for a name that no rule allows. */
+  /** A question for a name that no rule allows. The first one for a name counts. */
   refuseName(asked: string): void {
     // Others may be anything that a terminal or a model acts on.
     const name = isHostName(asked) ? asked : "(no name of a host)";
+    if (this.#refusedNames.has(asked)) return;
+    if (this.#refusedNames.size < maxRefusedNames) this.#refusedNames.add(asked);
     const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
     this.ended({ name, refusal: "name-not-allowed", ...nothing });
   }
@@ -66,9 +73,9 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
 
 /** A connection from its begin to its end. */
 export class OpenConnection {
-  /** The address that the worker connects to, or refuses. */
+  /** That the worker connects to, or refuses. */
   address: string | undefined;
-  /** The texts of the rules that allow it, as in their files. */
+  /** The rules that allow it, as their files have them. */
   rules: readonly string[] = [];
   readonly #destination: Destination;
   readonly #record: NetworkRecord;
@@ -96,12 +103,12 @@ export class OpenConnection {
     this.#record.receivedBytes += bytes;
   }
 
-  /** Records a refused request; the connection stays open. */
+  /** A request on it that is refused, while the connection goes on. */
   refuseRequest(refusal: RefusalReason): void {
     this.#report({ refusal, sentBytes: 0, receivedBytes: 0, durationMs: 0 });
   }
 
-  /** Records the end of the connection, refused or not. The first call counts. */
+  /** Ends it, refused or not. The first call counts. */
   end(refusal?: RefusalReason): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

@@ -148,7 +148,9 @@ greets("93.184.215.14", ${port})`,
       "ConnectionResetError",
       "ConnectionResetError",
     ]);
+    // A program asks for addresses of IPv4 and of IPv6.
     expect(sandbox.networkUsage).toMatchObject({
+      refused: 3,
       refusals: [
         { host: "other.example.com", reason: "name-not-allowed" },
         { host: "127.0.0.1", port, reason: "no-rule" },
