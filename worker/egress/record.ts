@@ -7,14 +7,14 @@ import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.
 import type { Clock } from "../support/clock.ts";
 import type { Destination } from "./policy.ts";
 
+/** Refused names that are known of one sandbox; further ones count with each question. */
+const maxRefusedNames = 200;
+
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
 
 /** Refusals of one sandbox that its connection log has; further ones are counted. */
 export const maxLoggedRefusals = 200;
-
-/** Refused names that are known of one sandbox; further ones count with each question. */
-const maxRefusedNames = 200;
 
 type Time = Pick<Clock, "monotonicMs">;
 
