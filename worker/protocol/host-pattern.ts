@@ -2,7 +2,7 @@
  * Hosts as operators write them: names, domains, addresses and ranges.
  */
 import { BlockList, isIP, isIPv4 } from "node:net";
-import { domainToASCII } from "node:url";
+import { domainToASCII, domainToUnicode } from "node:url";
 import type { z } from "zod";
 
 /**
@@ -58,11 +58,17 @@ function problemOfHost(host: string): string | undefined {
   const plain = host.replace(/^(?:\*\.|\.)/, "");
   if (plain.includes("*")) return "a * can stand only as the whole first label";
   const name = canonicalName(plain);
-  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
+  if (!namePattern.test(name) || hasUndecodableLabel(name))
+    return `expected ${ruleText}, found a name that is none`;
   if (plain !== host && !name.includes("."))
     return `${host} would allow a whole top-level domain; name a domain below it`;
   if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";
   return undefined;
+}
+
+/** Whether a label is no encoding of IDNA, though it begins as one: RFC 5890, section 2.3.1. */
+function hasUndecodableLabel(name: string): boolean {
+  return /(?:^|\.)xn--/.test(domainToUnicode(name));
 }
 
 /** In the form of {@link canonicalName}. */
