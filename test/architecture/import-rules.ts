@@ -135,7 +135,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
-  "read-tls-client-hello": ["worker/egress/tcp.ts"],
+  "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: [

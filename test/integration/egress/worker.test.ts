@@ -36,7 +36,9 @@ def trusted():
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
     }
     system = open("/etc/ssl/certs/ca-certificates.crt").read()
-    return {**certificates, "same": system == open(os.environ["SSL_CERT_FILE"]).read(), "token": os.environ["TOKEN"]}
+    same = system == open(os.environ["SSL_CERT_FILE"]).read()
+    return {**certificates, "same": same, "token": os.environ["TOKEN"]}
+
 left_open = []
 
 def leaves_open(host, port):
