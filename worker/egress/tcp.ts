@@ -5,6 +5,7 @@ import { type Socket, isIPv4 } from "node:net";
 import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
+import { pump } from "../support/streams/pump.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { Edge } from "./edge/edge.ts";
 import type { SandboxNames } from "./names.ts";
@@ -146,8 +147,7 @@ export class Connections {
     upstream.resume();
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
-    client.pipe(upstream);
+    pump(client, upstream, (chunk) => connection.sent(chunk.byteLength));
   }
 
   /** Gives it to the edge, once its first bytes are what they have to be. */
