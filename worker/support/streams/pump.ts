@@ -4,9 +4,9 @@
 import type { Readable, Writable } from "node:stream";
 
 /**
- * As `from.pipe(to)`, but frees the memory of each chunk once it is written: Node allocates it for
- * each read, and collects it when some 64 MiB of it have gathered. Nothing may keep a chunk, nor may
- * `to` after it is written: a socket or a message of HTTP, but no transform that hands it on.
+ * As `from.pipe(to)`, but frees the memory of each chunk that was written, of which Node else lets
+ * some 64 MiB gather. Nothing may keep a chunk, nor may `to` once it is written: a socket or a
+ * message of HTTP, but no transform that hands chunks on.
  *
  * @param onChunk gets each chunk before it is written
  */
