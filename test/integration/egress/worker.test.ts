@@ -129,15 +129,18 @@ beforeAll(async () => {
         ...{ module: "greeting", function: "proxies", network: "none", start: "cold" },
         env: ["HTTP_PROXY"],
       },
-      unallowed: {
-        ...python,
-        network: { allow: [{ host: "api.example.com", credential: "unallowed" }] },
-      },
+      ...Object.fromEntries(
+        ["unallowed", "own"].map((credential) => [
+          credential,
+          { ...python, network: { allow: [{ host: "api.example.com", credential }] } },
+        ]),
+      ),
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
     },
     credentials: {
       other: { placeholder: "TOKEN", value: "env:NO_SUCH_VARIABLE", hosts: ["api.example.com"] },
-      unallowed: { header: "X: {value}", value: "env:HTTP_PROXY", hosts: ["api.example.com"] },
+      unallowed: { query: "key", value: "env:HTTP_PROXY", hosts: ["api.example.com"] },
+      own: { query: "key", value: `file:${auditPath}`, hosts: ["api.example.com"] },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
@@ -145,7 +148,7 @@ beforeAll(async () => {
     environment: {
       ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
       AUDIT_LOG: auditPath,
-      CREDENTIAL_SOURCES: "env:NO_SUCH_VARIABLE",
+      CREDENTIAL_SOURCES: `env:NO_SUCH_VARIABLE,file:${base}`,
     },
   });
 });
@@ -208,16 +211,18 @@ test(
   "a tool with a credential that the operator does not allow is not served",
   { tags: "promise-S39" },
   async () => {
-    const problem = 'the value of its credential "unallowed" is not allowed by CREDENTIAL_SOURCES';
+    const problemOf = (name: string): string =>
+      `the value of its credential "${name}" is not allowed by CREDENTIAL_SOURCES`;
     expect(await rig.call("unallowed", { host: "127.0.0.1", port })).toMatchObject({
       ...{ kind: "error", code: "TOOL_NOT_AVAILABLE" },
-      response: { error: { message: expect.stringContaining(problem) as string } },
-    });
-    expect(loggedFacts(rig.logLines, "tool.not_served")).toMatchObject([
-      {
-        tool: "unallowed",
-        reason: `${problem}: add env:HTTP_PROXY to it`,
+      response: {
+        error: { message: expect.stringContaining(problemOf("unallowed")) as string },
       },
+    });
+    const own = `${auditPath} is a file of the worker's own`;
+    expect(loggedFacts(rig.logLines, "tool.not_served")).toMatchObject([
+      { tool: "unallowed", reason: `${problemOf("unallowed")}: add env:HTTP_PROXY to it` },
+      { tool: "own", reason: `${problemOf("own")}: ${own}` },
     ]);
   },
 );

@@ -37,7 +37,7 @@ export class CredentialSources {
     return { reason: `${publicReason}: ${this.#remedyOf(source)}`, publicReason };
   }
 
-  /** Only files directly in a directory, so that no `..` and no link leads out of it. */
+  /** Only files directly in a directory, so that no `..` after a link leads out of it. */
   #allows({ name }: CredentialSource): boolean {
     return !this.#isOwn(name) && (this.#allowed.has(name) || this.#allowed.has(dirname(name)));
   }
