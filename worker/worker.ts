@@ -21,6 +21,7 @@ import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
+import { HostNetworkWarnings } from "./wiring/host-networks.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -232,6 +233,8 @@ export class Worker implements AsyncDisposable {
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
+    const hostNetworks = new HostNetworkWarnings(config.sandbox, foundation.profiles, host.log);
+    hostNetworks.follow(catalog.manifest);
     if (session.redelivers) {
       this.#groupWatch = this.#parts.use(startGroupWatch(config, host, foundation, session));
     }
@@ -242,6 +245,7 @@ export class Worker implements AsyncDisposable {
         starts.follow(manifest.tools.values());
         described.follow(manifest.tools.values());
         discovery?.removed(removed);
+        hostNetworks.follow(manifest);
       }),
     );
     void session.closed.then((end) => {

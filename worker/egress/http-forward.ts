@@ -3,6 +3,7 @@
  */
 import { type Agent, type IncomingMessage, type ServerResponse, request } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { pump } from "../support/streams/pump.ts";
 
 /** Bytes of the headers of a request or a response. */
 export const maxHeaderBytes = 32 * 1024;
@@ -72,7 +73,7 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   // Without an error where the host changes the protocol.
   outgoing.once("close", () => reject(new Error("the host did not answer")));
   // Without a frame around it the host would take a body for the next request.
-  if (isChunked || length !== undefined) incoming.pipe(outgoing);
+  if (isChunked || length !== undefined) pump(incoming, outgoing);
   else outgoing.end();
   incoming.once("error", reject);
   // A host may answer before it has read all.

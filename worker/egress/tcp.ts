@@ -4,6 +4,7 @@
 import { type Socket, isIPv4 } from "node:net";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
+import { pump } from "../support/streams/pump.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { Edge } from "./edge/edge.ts";
 import { firstByte, handshakeRecord, refusalOfFirstBytes } from "./first-bytes.ts";
@@ -153,8 +154,7 @@ export class Connections {
     upstream.resume();
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
-    client.pipe(upstream);
+    pump(client, upstream, (chunk) => connection.sent(chunk.byteLength));
   }
 
   /** Gives the connection to the edge, once its first bytes are allowed. */

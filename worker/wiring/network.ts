@@ -2,6 +2,7 @@
  * Opens the networks of sandboxes that may reach some hosts.
  */
 import type { Config } from "../config/config.ts";
+import { ownPaths } from "../config/secret-files.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { isPublicOnly } from "../protocol/network-meet.ts";
 import type { Network } from "../protocol/network-rules.ts";
@@ -24,6 +25,7 @@ import {
   lookUpByHost,
 } from "../egress/resolve.ts";
 import { keptFor } from "../egress/resolve-cache.ts";
+import { CredentialSources } from "../egress/edge/credential-sources.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -190,6 +192,12 @@ export function openEgress(
   const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
   const credentials = { environment: host.environment, onFailed };
   return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
+}
+
+/** Where the operator lets credentials come from. */
+export function createCredentialSources(config: Config, { environment }: Host): CredentialSources {
+  const ownFiles = ownPaths(environment);
+  return new CredentialSources({ allowed: config.sandbox.credentialSources, ownFiles });
 }
 
 /** The broker, the store and the worker's own listener. */

@@ -3,7 +3,12 @@
  * place.
  */
 import { z } from "zod";
-import type { Credential, CredentialSource, CredentialUse } from "../../protocol/credential.ts";
+import {
+  type Credential,
+  type CredentialUse,
+  sourcePattern,
+  toSource,
+} from "../../protocol/credential.ts";
 import { refuseHost, toPattern } from "../../protocol/host-pattern.ts";
 import { entryNameSchema } from "../../protocol/operator-fields.ts";
 import type { DocumentProblems } from "../../support/file-problems.ts";
@@ -45,7 +50,7 @@ const fields = {
   value: z
     .string(valueText)
     .max(4096, valueText)
-    .regex(/^(?:file:\/[^\0]*|env:[A-Za-z_][A-Za-z0-9_]*)$/, valueText)
+    .regex(sourcePattern, valueText)
     .describe("Where the worker reads the value: `file:/PATH` or `env:NAME`."),
   hosts: z
     .array(z.string(hostsText).superRefine(refuseHost).superRefine(refuseRange), hostsText)
@@ -119,10 +124,9 @@ export function readCredentials(
 }
 
 function toCredential(name: string, data: z.output<typeof credentialField>): Credential {
-  const [kind = "", ...source] = data.value.split(":");
   return {
     name,
-    source: { kind: kind as CredentialSource["kind"], name: source.join(":") },
+    source: toSource(data.value),
     use: toUse(data),
     hosts: data.hosts.map(toPattern),
   };
