@@ -66,6 +66,13 @@ export const startEvents = {
     when: "The value of a [credential](network.md#credentials) cannot be read, is empty or has control characters. The tool gets a 502.",
     action: "Mend the file or the variable; files are read anew for each request.",
   },
+  "metrics.failed": {
+    level: "warn",
+    message: "the page of metrics cannot be made",
+    facts: { err: "error" },
+    when: "A request for [`/metrics`](#metrics) was answered with 500; logged once. No call is affected.",
+    action: "See `err`: a missing package after an update, or too many open files.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",
