@@ -60,12 +60,29 @@ export interface EndedConnection {
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly durationMs: number;
+  /** What was refused in place of a connection: a question for a name, or a request on one. */
+  readonly refusedPart?: "name" | "request";
 }
 
 /** The connections of one sandbox. */
 export interface ConnectionLog {
+  /** Those that are open. */
+  readonly open: number;
   /** Reports those that have ended, and each further one as it ends. Call it once. */
   follow(onEnded: (connection: EndedConnection) => void): void;
+}
+
+/** Refusals of one sandbox that a list of its connections has. */
+export const maxListedRefusals = 200;
+
+/** Passes on all connections, but {@link maxListedRefusals} of those that were refused. */
+export function firstRefusals(
+  onEnded: (connection: EndedConnection) => void,
+): (connection: EndedConnection) => void {
+  let refused = 0;
+  return (connection) => {
+    if (connection.refusal === undefined || ++refused <= maxListedRefusals) onEnded(connection);
+  };
 }
 
 /** The network of one sandbox. Disposing ends its connections. */
