@@ -32,18 +32,18 @@ interface Case {
 const none = /^0+$/;
 const cases: readonly Case[] = [
   {
-    who: "an ordinary user without capabilities",
+    who: "an ordinary user",
     options: { uid: 1000 },
     ...{ choice: "all", starts: ["cold", "pool", "template"], bounding: none },
   },
   {
-    who: "an ordinary user without capabilities, whose /proc is masked",
+    who: "a user whose /proc is masked",
     options: { uid: 1000, isProcMasked: true },
     // Templates need a /proc of their own.
     ...{ choice: "usual", starts: ["cold", "pool"], bounding: none },
   },
   {
-    who: "root with the capabilities of engines, and SYS_PTRACE",
+    who: "root with capabilities",
     options: { uid: 0, capabilities: [...usualCapabilities, "CAP_SYS_PTRACE"] },
     ...{ choice: "all", starts: ["cold", "pool", "template"], bounding: /[^0]/ },
   },
