@@ -12,7 +12,11 @@ import {
   hostsInside,
   nodeInside,
 } from "../../support/containers/oci-bundle.ts";
-import { type ContainerEnd, OciRuntime } from "../../support/containers/oci-runtime.ts";
+import {
+  type ContainerEnd,
+  OciRuntime,
+  type RuntimeName,
+} from "../../support/containers/oci-runtime.ts";
 
 /** What engines give root unless they are told otherwise. */
 const usualCapabilities = [
@@ -23,6 +27,8 @@ const usualCapabilities = [
 interface Case {
   readonly who: string;
   readonly options: ContainerOptions;
+  /** runc unless given. */
+  readonly runtimeName?: RuntimeName;
   /** What `--start` is, and the starts that it is about. */
   readonly choice: string;
   readonly starts: readonly string[];
@@ -41,6 +47,12 @@ const cases: readonly Case[] = [
     options: { uid: 1000, isProcMasked: true },
     // Templates need a /proc of their own.
     ...{ choice: "usual", starts: ["cold", "pool"], bounding: none },
+  },
+  {
+    who: "an ordinary user, by crun",
+    options: { uid: 1000 },
+    runtimeName: "crun",
+    ...{ choice: "all", starts: ["cold", "pool", "template"], bounding: none },
   },
   {
     who: "root with capabilities",
@@ -106,8 +118,8 @@ function callInside(
 test.for(cases)(
   "a worker keeps lists and public in a container of $who",
   { tags: "promise-S34" },
-  async ({ options, starts, bounding }, context) => {
-    const runtime = await OciRuntime.open(context);
+  async ({ options, runtimeName, starts, bounding }, context) => {
+    const runtime = await OciRuntime.open(context, runtimeName);
     const end = await callInside(runtime, options, starts);
     expect(end).toMatchObject({ status: 0, stderr: "" });
     const report = JSON.parse(end.stdout) as { readonly calls: readonly object[] };
@@ -130,8 +142,8 @@ test.for(cases)(
 test.for(cases)(
   "every attack on a list is held in a container of $who",
   { tags: "promise-S34" },
-  async ({ options, choice, starts }, context) => {
-    const runtime = await OciRuntime.open(context);
+  async ({ options, runtimeName, choice, starts }, context) => {
+    const runtime = await OciRuntime.open(context, runtimeName);
     const end = await runInside(runtime, options, [
       "test/support/doctor/attack-run.ts",
       ...["--json", "--profile", "standard", "--start", choice],

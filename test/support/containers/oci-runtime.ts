@@ -1,6 +1,6 @@
 /**
- * Containers by runc, as Docker, Podman and Kubernetes start theirs, without an engine: the
- * machine's own runc, or that of Debian, which is unpacked once and not installed.
+ * Containers by runc or crun, as Docker, Podman and Kubernetes start theirs, without an engine: by
+ * the machine's own, or that of Debian, which is unpacked once and not installed.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
@@ -18,13 +18,26 @@ const installMs = 120_000;
 const containerMs = 20 * 60_000;
 const maxOutputBytes = 2 ** 26;
 
-const packages = ["runc", "libseccomp2"];
+/** What is unpacked beside programs: libraries that machines without containers may not have. */
+const debianPackages = {
+  runc: ["runc", "libseccomp2"],
+  crun: ["crun", "libseccomp2", "libyajl2"],
+} as const;
+export type RuntimeName = keyof typeof debianPackages;
+
 const unpack = `
 set -e
 cd "$1"
-apt-get download ${packages.join(" ")}
+shift
+apt-get download "$@"
 for package in *.deb; do dpkg -x "$package" .; rm "$package"; done
 ln -s usr/lib/*-linux-gnu* libraries`;
+
+/** crun starts nothing where both versions of control groups are mounted. */
+const withoutUnifiedGroups = [
+  ...["unshare", "--mount", "--propagation", "private", "sh", "-c"],
+  ...['! mountpoint --quiet "$0" || umount "$0"; exec "$@"', "/sys/fs/cgroup/unified"],
+];
 
 /** What came of a container. */
 export interface ContainerEnd {
@@ -34,55 +47,38 @@ export interface ContainerEnd {
   readonly stderr: string;
 }
 
-/** A runc that starts containers on this machine. */
+/** A runtime that starts containers on this machine. */
 export class OciRuntime {
-  readonly #program: string;
+  readonly #command: readonly string[];
   readonly #environment: Readonly<Record<string, string>>;
 
-  private constructor(program: string, environment: Readonly<Record<string, string>>) {
-    this.#program = program;
-    this.#environment = { PATH: process.env["PATH"] ?? "", ...environment };
+  private constructor(command: readonly string[], variables: Readonly<Record<string, string>>) {
+    this.#command = command;
+    this.#environment = { PATH: process.env["PATH"] ?? "", ...variables };
   }
 
   /** Skips the test on a machine that has no containers, with the reason. */
-  static async open(context: TestContext): Promise<OciRuntime> {
+  static async open(context: TestContext, name: RuntimeName = "runc"): Promise<OciRuntime> {
     context.skip(!isRoot, "needs root, to start containers");
-    const found = new OciRuntime("runc", {});
-    const runtime = (await found.#isThere()) ? found : await OciRuntime.#unpacked(context);
+    const { program, variables } = (await isThere(name))
+      ? { program: name, variables: {} }
+      : await unpacked(context, name);
+    const prefix = name === "crun" ? withoutUnifiedGroups : [];
+    const runtime = new OciRuntime([...prefix, program], variables);
     const { status, stderr } = await runtime.run({ uid: 0 }, ["true"]);
-    context.skip(status !== 0, `runc starts no container here: ${stderr.trim()}`);
+    context.skip(status !== 0, `${name} starts no container here: ${stderr.trim()}`);
     return runtime;
-  }
-
-  static async #unpacked(context: TestContext): Promise<OciRuntime> {
-    const directory = await installedOrSkipped(
-      context,
-      installedOnce({
-        ...{ title: packages.join(", "), key: [packages, unpack], timeoutMs: installMs },
-        command: (fresh) => ["sh", "-c", unpack, "sh", fresh],
-      }),
-    );
-    return new OciRuntime(join(directory, "usr", "sbin", "runc"), {
-      LD_LIBRARY_PATH: join(directory, "libraries"),
-    });
-  }
-
-  async #isThere(): Promise<boolean> {
-    return await this.#runc(["--version"]).then(
-      () => true,
-      () => false,
-    );
   }
 
   /** Runs a command in a container of its own, to the end of all of its processes. */
   async run(options: ContainerOptions, argv: readonly string[]): Promise<ContainerEnd> {
     const directory = await mkdtemp(join(slowPlace, "str-container-"));
     const id = basename(directory);
-    const runc = (...args: string[]) => this.#runc(["--root", join(directory, "state"), ...args]);
+    const command = (...args: string[]) => this.#run(["--root", join(directory, "state"), ...args]);
     try {
       await chmod(directory, 0o755);
       await writeBundle(directory, options, argv);
-      const { stdout, stderr } = await runc("run", "--bundle", directory, id);
+      const { stdout, stderr } = await command("run", "--bundle", directory, id);
       return { status: 0, stdout, stderr };
     } catch (error) {
       const { code, stdout, stderr } = error as { code?: unknown; stdout: string; stderr: string };
@@ -90,13 +86,38 @@ export class OciRuntime {
       return { status: code, stdout, stderr };
     } finally {
       // Where its time was over it still runs.
-      await runc("delete", "--force", id);
+      await command("delete", "--force", id);
       await rm(directory, { recursive: true, force: true });
     }
   }
 
-  #runc(args: readonly string[]) {
+  #run(args: readonly string[]) {
     const options = { timeout: containerMs, maxBuffer: maxOutputBytes, env: this.#environment };
-    return run(this.#program, args, options);
+    const [program = "", ...argv] = [...this.#command, ...args];
+    return run(program, argv, options);
   }
+}
+
+async function isThere(name: RuntimeName): Promise<boolean> {
+  return await run(name, ["--version"]).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Debian's, with where it finds its libraries. */
+async function unpacked(context: TestContext, name: RuntimeName) {
+  const packages = debianPackages[name];
+  const directory = await installedOrSkipped(
+    context,
+    installedOnce({
+      ...{ title: packages.join(", "), key: [packages, unpack], timeoutMs: installMs },
+      command: (fresh) => ["sh", "-c", unpack, "sh", fresh, ...packages],
+    }),
+  );
+  const programs = join(directory, "usr", name === "runc" ? "sbin" : "bin");
+  return {
+    program: join(programs, name),
+    variables: { LD_LIBRARY_PATH: join(directory, "libraries") },
+  };
 }
