@@ -171,7 +171,7 @@ test("where setns is refused, no tool with a list or public runs", async (contex
   expect(JSON.parse(stdout)).toMatchObject({ check: "missing", calls: [refused, refused] });
 });
 
-test("root without any capability makes no sandbox, and is told of an ordinary user", async (context) => {
+test("root without any capability makes no sandbox, and learns who would", async (context) => {
   const runtime = await OciRuntime.open(context);
   const bwrap = ["bwrap", "--unshare-user", "--ro-bind", "/", "/", "true"];
   const made = await runtime.run({ uid: 0 }, bwrap);
