@@ -160,16 +160,20 @@ test.for(cases)(
   },
 );
 
-test("where setns is refused, no tool with a list or public runs", async (context) => {
-  const runtime = await OciRuntime.open(context);
-  const options = { uid: 1000, refusedCalls: ["setns"] };
-  const doctor = await runInside(runtime, options, ["worker/main.ts", "doctor"]);
-  expect(doctor.stdout).toMatch(/^missing +egress/m);
-  expect(doctor.stdout).toContain("deploy/seccomp.json");
-  const { stdout } = await callInside(runtime, options, ["cold"]);
-  const refused = { code: "TOOL_NOT_AVAILABLE" };
-  expect(JSON.parse(stdout)).toMatchObject({ check: "missing", calls: [refused, refused] });
-});
+test(
+  "where setns is refused, no tool with a list or public runs",
+  { tags: "promise-S34" },
+  async (context) => {
+    const runtime = await OciRuntime.open(context);
+    const options = { uid: 1000, refusedCalls: ["setns"] };
+    const doctor = await runInside(runtime, options, ["worker/main.ts", "doctor"]);
+    expect(doctor.stdout).toMatch(/^missing +egress/m);
+    expect(doctor.stdout).toContain("deploy/seccomp.json");
+    const { stdout } = await callInside(runtime, options, ["cold"]);
+    const refused = { code: "TOOL_NOT_AVAILABLE" };
+    expect(JSON.parse(stdout)).toMatchObject({ check: "missing", calls: [refused, refused] });
+  },
+);
 
 test("root without any capability makes no sandbox, and learns who would", async (context) => {
   const runtime = await OciRuntime.open(context);
