@@ -3,11 +3,13 @@
 import socket
 
 from support.attempts import attempt
-from support.proxied import PROXY, reach_by_proxy
+from support.proxied import PATIENCE_SECONDS, PROXY, reach_by_proxy
 
 # The worker allows 32 KiB.
-TOTAL_BYTES = 4 * 1024 * 1024
+TOTAL_BYTES = 1024 * 1024
 PIECE_BYTES = 64 * 1024
+# For the refusal, once all is sent.
+WAIT_SECONDS = 3
 
 
 def attack(target):
@@ -16,11 +18,11 @@ def attack(target):
 
     def sending(piece):
         def go():
-            with socket.create_connection(PROXY, timeout=2) as proxy:
+            with socket.create_connection(PROXY, timeout=PATIENCE_SECONDS) as proxy:
                 proxy.sendall(start + b"x")
                 for _ in range(TOTAL_BYTES // len(piece)):
                     proxy.sendall(piece)
-                proxy.settimeout(1)
+                proxy.settimeout(WAIT_SECONDS)
                 try:
                     proxy.recv(1)
                 except socket.timeout:
