@@ -13,10 +13,9 @@ import type { Answer } from "dns-packet";
 import { Egress } from "../../../worker/egress/fabric.ts";
 import { keptFor, minKeptSeconds } from "../../../worker/egress/resolve-cache.ts";
 import { WorkerEndpoints, lookUpByHost } from "../../../worker/egress/resolve.ts";
-import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
-import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { openNetworkPlace } from "../sandboxes/network-place.ts";
+import { runListed } from "./listed-program.ts";
 import { type Zone, openNameServer } from "./name-server.ts";
 
 const [program = "", list = "[]", records = "{}"] = process.argv.slice(2);
@@ -56,24 +55,11 @@ const resolve = keptFor(async (name, signal) => {
   return found;
 }, clock);
 await using place = await openNetworkPlace();
-const { backend } = place;
 const egress = await Egress.open({
-  ...{ scratchDir: backend.scratchDir, clock: systemClock, resolve },
+  ...{ scratchDir: place.backend.scratchDir, clock: systemClock, resolve },
   endpoints: new WorkerEndpoints([], systemClock),
 });
-const profile = { ...restrictiveProfile, network: toNetwork(networkField.parse({ allow })) };
-await using sandbox = await backend.acquire(
-  {
-    ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
-    environment: new Map([["PATH", "/usr/bin:/bin"]]),
-    network: await egress.networkOf(profile),
-  },
-  AbortSignal.timeout(30_000),
-);
 const text = program.replaceAll("{later}", later);
-const execution = await sandbox.start({ argv: ["/usr/bin/python3", "-c", text] });
-const { stdout, stderr } = await execution.exited;
-const lines = `${stdout.text}${stderr.text}`.trimEnd().split("\n");
-const { refusals } = sandbox.networkUsage ?? {};
+const ran = await runListed(place, egress, allow, text);
 const asked = nameServer.questions.filter((question) => question.startsWith("A "));
-process.stdout.write(JSON.stringify({ lines, refusals, asked }));
+process.stdout.write(JSON.stringify({ ...ran, asked }));
