@@ -65,7 +65,7 @@ def is_answered(connection):
 
 
 def listen_to(target, address, port):
-    """Evidence when what is connected to says the token."""
+    """Evidence when the connection yields the token."""
     return evidence(target, ask(address, port, b"", timeout=2))
 
 
