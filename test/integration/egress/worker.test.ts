@@ -398,7 +398,9 @@ test(
 test("a tool that leaves the manifest leaves the metrics", async () => {
   const manifest = JSON.parse(await readFile(rig.manifestPath, "utf8")) as { tools: object };
   const { counted: _, ...tools } = manifest.tools as Record<string, unknown>;
+  await rig.call("counted", { places: [] });
   await rig.call("cold", { host: "127.0.0.1", port });
+  expect(valuesOf("counted", await fetchMetrics(healthPort))).not.toEqual({});
   await writeFile(rig.manifestPath, JSON.stringify({ ...manifest, tools }));
   await vi.waitFor(async () => {
     const values = await fetchMetrics(healthPort);
