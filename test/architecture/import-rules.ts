@@ -145,7 +145,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/support/json/yaml-document.ts",
   ],
   zod: [
-    "harness/invoke/tool-logs.ts",
+    "harness/invoke/execution-facts.ts",
     "harness/messages.ts",
     "harness/tool/cases/case-file.ts",
     "worker/config/artifact-variables.ts",

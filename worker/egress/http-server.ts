@@ -1,7 +1,8 @@
 /**
  * Servers of HTTP/1.1 for connections of sandboxes, strict and bounded.
  */
-import { type IncomingMessage, type Server, createServer } from "node:http";
+import { type IncomingMessage, STATUS_CODES, type Server, createServer } from "node:http";
+import type { RefusalReason } from "../protocol/execution.ts";
 import { maxHeaderBytes } from "./http-forward.ts";
 
 /** Milliseconds for the headers of a request, and for what comes before it. */
@@ -43,6 +44,12 @@ export function createStrictServer(idleMs: number, signal: AbortSignal): Server 
   server.emit("listening");
   signal.addEventListener("abort", () => server.close());
   return server;
+}
+
+/** The text of a status line, which is all that many programs report of a refusal. */
+export function statusMessage(status: number, reason: RefusalReason | undefined): string {
+  const usual = STATUS_CODES[status] ?? "";
+  return reason === undefined ? usual : `${usual} (${reason})`;
 }
 
 /**

@@ -55,7 +55,7 @@ function problemOfHost(host: string): string | undefined {
   const plain = host.replace(/^(?:\*\.|\.)/, "");
   if (plain.includes("*")) return "a * can stand only as the whole first label";
   const name = canonicalName(plain);
-  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
+  if (!namePattern.test(name)) return `expected ${ruleText}, found no valid host name`;
   if (plain !== host && !name.includes("."))
     return `${host} would allow a whole top-level domain; name a domain below it`;
   if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";

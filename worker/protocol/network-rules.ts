@@ -215,7 +215,9 @@ function flowText(rule: object): string {
 
 function splitRule(text: string): { readonly host: string; readonly ports: readonly number[] } {
   const colon = text.indexOf(":");
-  if (colon === -1) return { host: text, ports: defaultPorts };
+  // No ports follow the colons of URLs, users and IPv6: these are refused as hosts, unsplit.
+  const isUnsplit = colon === -1 || /^\[|@|:\/\/|:.*:/.test(text);
+  if (isUnsplit) return { host: text, ports: defaultPorts };
   const ports = text.slice(colon + 1).split(",");
   return {
     host: text.slice(0, colon),

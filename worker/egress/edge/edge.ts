@@ -8,7 +8,12 @@ import { canonicalName } from "../../protocol/host-pattern.ts";
 import type { RefusalReason } from "../../protocol/execution.ts";
 import type { RequestRule } from "../../protocol/request-rules.ts";
 import { endToEndHeaders, forward } from "../http-forward.ts";
-import { BadRequestError, checkMessage, createStrictServer } from "../http-server.ts";
+import {
+  BadRequestError,
+  checkMessage,
+  createStrictServer,
+  statusMessage,
+} from "../http-server.ts";
 import type { Destination, Grant } from "../policy.ts";
 import type { OpenConnection } from "../record.ts";
 import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
@@ -181,7 +186,8 @@ export class Edge {
     const code = detail === undefined ? reason : `${reason}, ${detail}`;
     const text = `${host}:${port}: ${explanations[reason] ?? "the host cannot be used"} (${code})\n`;
     // What is left of the request is not read.
-    response.writeHead(reason === "request" ? 403 : 502, {
+    const status = reason === "request" ? 403 : 502;
+    response.writeHead(status, statusMessage(status, reason), {
       ...{ "Content-Type": "text/plain", "Content-Length": Buffer.byteLength(text) },
       Connection: "close",
     });
