@@ -15,6 +15,8 @@ import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
 import { logEvent } from "./telemetry/log-event.ts";
+import { EgressCounts } from "./telemetry/metrics/egress-counts.ts";
+import { processSamples } from "./telemetry/metrics/process-samples.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
@@ -22,6 +24,7 @@ import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
 import { HostNetworkWarnings } from "./wiring/host-networks.ts";
+import { openMetrics } from "./wiring/metrics.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -70,6 +73,7 @@ export class Worker implements AsyncDisposable {
   #starts: Starts | undefined;
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
+  readonly #egress = new EgressCounts();
   #audit: AuditLog | undefined;
   #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
@@ -184,6 +188,7 @@ export class Worker implements AsyncDisposable {
         ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
+      metrics: openMetrics({ ...this.#egress.samples, ...processSamples }, this.#host.log),
     });
     this.#healthPort = this.#parts.use(server)?.port;
   }
@@ -210,7 +215,9 @@ export class Worker implements AsyncDisposable {
     this.#session = session;
 
     const described = this.#parts.use(wireDescribedTools(config, host, foundation));
-    const wired = wireInvoker(config, host, foundation, described);
+    const egress = this.#egress;
+    egress.serve(catalog.manifest.tools.keys());
+    const wired = wireInvoker(config, host, foundation, { described, egress });
     const { invoker, starts } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
@@ -244,6 +251,7 @@ export class Worker implements AsyncDisposable {
       this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
         starts.follow(manifest.tools.values());
         described.follow(manifest.tools.values());
+        egress.serve(manifest.tools.keys());
         discovery?.removed(removed);
         hostNetworks.follow(manifest);
       }),

@@ -135,7 +135,8 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
-  "read-tls-client-hello": ["worker/egress/tcp.ts"],
+  "prom-client": ["worker/telemetry/metrics/exposition.ts"],
+  "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: [

@@ -254,12 +254,12 @@ export const variables = z.object({
     wholeNumber(0, 65_535),
     "a port, 1 to 65535, or 0 for none",
     "8081",
-    "Port of the health probes: `/livez`, `/readyz`, `/startup` and their other names.",
+    "Port of the health probes `/livez`, `/readyz`, `/startup` and their other names, and of `/metrics`.",
   ),
   HEALTH_HOST: optional(
     text.min(1),
     "a host name or address",
-    "Address of the health probes. Unset: every interface.",
+    "Address of the health probes and metrics. Unset: every interface.",
   ),
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),

@@ -22,11 +22,11 @@ const connectionHeaders = new Set([
 ]);
 
 /** A header's name and value. */
-type Header = readonly [name: string, value: string];
+export type Header = readonly [name: string, value: string];
 
-/** A request on its way. */
+/** A request to forward. */
 export interface Forwarding {
-  /** As it came; its body is taken from it. */
+  /** The received request; its body is read from it. */
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Path and query. */
@@ -36,7 +36,7 @@ export interface Forwarding {
   /** Connects to the host. Its error is thrown as it is. */
   readonly agent: Agent;
   readonly signal: AbortSignal;
-  /** Takes out of a header of the answer what the worker put into the request. */
+  /** Replaces in a header of the answer what the worker added to the request. */
   readonly hide?: (text: string) => string;
 }
 

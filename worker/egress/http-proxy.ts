@@ -6,9 +6,9 @@ import { Agent, type IncomingMessage, type Server, type ServerResponse } from "n
 import type { Socket } from "node:net";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { proxyPort } from "../protocol/network-rules.ts";
+import { localConnection } from "../support/streams/local-connection.ts";
 import { endToEndHeaders, forward } from "./http-forward.ts";
 import { BadRequestError, createStrictServer, statusMessage } from "./http-server.ts";
-import { localConnection } from "./local-connection.ts";
 import { type Authority, absoluteTarget, tunnelTarget } from "./proxy-target.ts";
 import type { NetworkRecord } from "./record.ts";
 import { type Connections, idleMs, maxConnectionsInAll, reset } from "./tcp.ts";

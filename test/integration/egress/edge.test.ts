@@ -334,8 +334,9 @@ for url in ("https://api.example.com:${secure.port}", "http://api.example.com:${
 # The certificate is the host's own, which nothing inside trusts.
 get("https://api.example.com:${plain.port}/")
 connection = http.client.HTTPConnection("api.example.com", ${clear.port}, timeout=10)
-for body in (b"one", iter([b"t", b"w", b"o"])):
-    connection.request("POST", "/v1/", body, encode_chunked=True, headers={"Transfer-Encoding": "chunked"} if not isinstance(body, bytes) else {})
+chunked = {"Transfer-Encoding": "chunked"}
+for body, headers in ((b"one", {}), (iter([b"t", b"w", b"o"]), chunked)):
+    connection.request("POST", "/v1/", body, encode_chunked=True, headers=headers)
     print(connection.getresponse().read().decode())`),
     );
     expect(stderr).toBe("");

@@ -27,7 +27,7 @@ export const maxCredentials = 100;
 /** Hosts of one credential. */
 const maxHosts = 64;
 
-/** Headers that say where a message goes and where it ends. */
+/** Headers that give a message's host and end. */
 const framingHeaders =
   /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/i;
 

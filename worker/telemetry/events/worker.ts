@@ -67,6 +67,13 @@ export const startEvents = {
     action:
       "Correct the file, which is read for each request; or the variable, and restart the worker.",
   },
+  "metrics.failed": {
+    level: "warn",
+    message: "the page of metrics cannot be made",
+    facts: { err: "error" },
+    when: "A request for [`/metrics`](#metrics) was answered with 500; logged once. No call is affected.",
+    action: "See `err`: a missing package after an update, or too many open files.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",
