@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { NetworkRecord, maxRefusals } from "../../../worker/egress/record.ts";
-import { type EndedConnection, maxListedRefusals } from "../../../worker/sandbox/network/sockets.ts";
+import {
+  type EndedConnection,
+  maxListedRefusals,
+} from "../../../worker/sandbox/network/sockets.ts";
 
 function newRecord() {
   let nowMs = 0;
