@@ -1,6 +1,6 @@
 """
-Makes more connections to the listed host than the list allows at once, holds all of them, and counts
-those that are answered then.
+Holds more connections to the listed host than the list allows, and counts those that get an
+answer.
 """
 
 import socket

@@ -23,6 +23,7 @@ import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
+import { HostNetworkWarnings } from "./wiring/host-networks.ts";
 import { openMetrics } from "./wiring/metrics.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
@@ -239,6 +240,8 @@ export class Worker implements AsyncDisposable {
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
+    const hostNetworks = new HostNetworkWarnings(config.sandbox, foundation.profiles, host.log);
+    hostNetworks.follow(catalog.manifest);
     if (session.redelivers) {
       this.#groupWatch = this.#parts.use(startGroupWatch(config, host, foundation, session));
     }
@@ -250,6 +253,7 @@ export class Worker implements AsyncDisposable {
         described.follow(manifest.tools.values());
         egress.serve(manifest.tools.keys());
         discovery?.removed(removed);
+        hostNetworks.follow(manifest);
       }),
     );
     void session.closed.then((end) => {

@@ -1,6 +1,6 @@
 """
-The HTTP proxy that a careless worker would have in a sandbox: it connects to every target, passes on
-what comes, and waits for it without a bound.
+The HTTP proxy of a careless worker in a sandbox: it connects to every target, passes on all bytes,
+and has no time limit.
 """
 
 import socket

@@ -43,7 +43,7 @@ def ask(address, port, question, timeout=5):
 
 
 def listen_to(target, address, port):
-    """Evidence when what is connected to says the token."""
+    """Evidence when the connection yields the token."""
     return evidence(target, ask(address, port, b"", timeout=2))
 
 

@@ -12,6 +12,7 @@ import type { BrokerConfig } from "../broker/open.ts";
 import type { ToolLogs } from "../invocation/steps/output-log.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
+import type { CredentialSource } from "../protocol/credential.ts";
 import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
@@ -85,6 +86,8 @@ export interface SandboxConfig {
   readonly hostNetwork: Network;
   readonly allowedMounts: readonly string[];
   readonly allowedDevices: readonly string[];
+  /** Of values that the worker adds to requests. */
+  readonly credentialSources: readonly CredentialSource[];
   /** Whether profiles may ask for a backend that isolates nothing. */
   readonly allowUnsafe: boolean;
   /** Checks that the host has to hold for the worker to start. */
@@ -244,6 +247,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       hostNetwork: toNetwork(values.SANDBOX_HOST_NETWORK),
       allowedMounts: values.SANDBOX_ALLOWED_MOUNTS ?? [],
       allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
+      credentialSources: values.CREDENTIAL_SOURCES,
       allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
       minimum: values.SANDBOX_MINIMUM,
       maxConcurrent: sum(queues.values()),

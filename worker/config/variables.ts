@@ -19,6 +19,7 @@ import {
   type VariableFacts,
   absolutePath,
   absolutePaths,
+  credentialSources,
   defaultOf,
   factsOf,
   maxCount,
@@ -197,6 +198,12 @@ export const variables = z.object({
     absolutePaths,
     "absolute paths with `:` between them",
     "Device files of the host that a manifest may request, or directories of them. Unset: none.",
+  ),
+  CREDENTIAL_SOURCES: withDefault(
+    credentialSources,
+    "`none`, or `file:/PATH` and `env:NAME` with `,` between them",
+    "file:/run/secrets",
+    "Where the values of [credentials](network.md#credentials) may come from: files, directories whose files may be used, variables.",
   ),
   SANDBOX_ALLOW_UNSAFE: withDefault(
     z.enum(["0", "1"]),

@@ -11,6 +11,9 @@ import {
 import type { Clock } from "../support/clock.ts";
 import type { Destination } from "./policy.ts";
 
+/** Refused names that are known of one sandbox; further ones count with each question. */
+const maxRefusedNames = 200;
+
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
 
@@ -25,6 +28,8 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
   readonly #known = new Set<string>();
+  /** The first ones. A program asks several questions for one name. */
+  readonly #refusedNames = new Set<string>();
   readonly #clock: Time;
   /** At most those that a sandbox may make, and its first refusals. */
   readonly #waiting: EndedConnection[] = [];
@@ -45,10 +50,12 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
     return new OpenConnection(destination, this, this.#clock);
   }
 
-  /** A question for a name that no rule allows. */
+  /** A question for a name that no rule allows. The first one for a name counts. */
   refuseName(asked: string): void {
     // Others may be anything that a terminal or a model acts on.
     const name = isHostName(asked) ? asked : "(no name of a host)";
+    if (this.#refusedNames.has(asked)) return;
+    if (this.#refusedNames.size < maxRefusedNames) this.#refusedNames.add(asked);
     const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
     this.report({ name, refusal: "name-not-allowed", refusedPart: "name", ...nothing });
   }

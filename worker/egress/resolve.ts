@@ -1,5 +1,5 @@
 /**
- * Finds the addresses of names for sandboxes, and those of what no sandbox reaches.
+ * Finds the addresses of names for sandboxes, and of the endpoints that no sandbox reaches.
  */
 import { readFile } from "node:fs/promises";
 import { Resolver, lookup } from "node:dns/promises";
@@ -95,7 +95,7 @@ function plainAddress(address: string): string {
   return new SocketAddress({ address, family: isIPv4(address) ? "ipv4" : "ipv6" }).address;
 }
 
-/** What no sandbox reaches, whatever its lists say. */
+/** The endpoints of the worker, which no list opens. */
 export class WorkerEndpoints {
   readonly #endpoints: readonly WorkerEndpoint[];
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -116,7 +116,7 @@ export class WorkerEndpoints {
     this.#resolve = resolve;
   }
 
-  /** Whether it is one; also where an endpoint of this port has no known address. */
+  /** Whether this is an endpoint; also true if an endpoint with this port has no known address. */
   async has(address: string, port: number): Promise<boolean> {
     for (const { host, port: theirs, hasMorePorts = false } of this.#endpoints) {
       if (theirs !== port && !hasMorePorts) continue;

@@ -30,6 +30,7 @@ export interface PlantedWeakness {
 
 const argv = "worker/sandbox/bubblewrap/argv.ts";
 const bwrapProcess = "worker/sandbox/bubblewrap/process.ts";
+const bwrapExecution = "worker/sandbox/bubblewrap/execution.ts";
 const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
 const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
 const children = "tool-runner/python/tool_runner/forks/children.py";
@@ -251,7 +252,7 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     what: "TLS to a listed host may ask for another",
     edits: [
       {
-        file: tcp,
+        file: "worker/egress/first-bytes.ts",
         from: "const isSame = serverName.toLowerCase() === destination.name;",
         to: 'const isSame = serverName !== "";',
       },
@@ -670,7 +671,7 @@ function templateFilter()`,
         to: "    ...(options.namesHost",
       },
       {
-        file: bwrapProcess,
+        file: bwrapExecution,
         from: "if (first !== undefined) await awaitEnd(first, this.#clock);",
         to: "if (first === 0) await awaitEnd(first, this.#clock);",
       },

@@ -17,6 +17,7 @@ import {
 } from "../../support/metrics/metrics-page.ts";
 import { patience } from "../../support/patience.ts";
 import { type AuditFacts, auditLinesOf } from "../../support/workers/audit-lines.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 import { type Rig, nodeTool, reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 /** Connects to what it is told, and says what came of it. */
@@ -46,7 +47,9 @@ def trusted():
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
     }
     system = open("/etc/ssl/certs/ca-certificates.crt").read()
-    return {**certificates, "same": system == open(os.environ["SSL_CERT_FILE"]).read(), "token": os.environ["TOKEN"]}
+    same = system == open(os.environ["SSL_CERT_FILE"]).read()
+    return {**certificates, "same": same, "token": os.environ["TOKEN"]}
+
 left_open = []
 
 def leaves_open(host, port):
@@ -148,10 +151,18 @@ beforeAll(async () => {
         ...{ ...python, function: "tries_all", start: "cold" },
         network: { allow: [{ host: "127.0.0.1", ports: [port, healthPort], private: true }] },
       },
+      ...Object.fromEntries(
+        ["unallowed", "own"].map((credential) => [
+          credential,
+          { ...python, network: { allow: [{ host: "api.example.com", credential }] } },
+        ]),
+      ),
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
     },
     credentials: {
       other: { placeholder: "TOKEN", value: "env:NO_SUCH_VARIABLE", hosts: ["api.example.com"] },
+      unallowed: { query: "key", value: "env:HTTP_PROXY", hosts: ["api.example.com"] },
+      own: { query: "key", value: `file:${auditPath}`, hosts: ["api.example.com"] },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
@@ -159,6 +170,7 @@ beforeAll(async () => {
     environment: {
       ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
       ...{ AUDIT_LOG: auditPath, HEALTH_PORT: String(healthPort), HEALTH_HOST: "127.0.0.1" },
+      CREDENTIAL_SOURCES: `env:NO_SUCH_VARIABLE,file:${base}`,
     },
   });
 });
@@ -214,6 +226,26 @@ test.each(["cold", "pool", "template", "node"])(
       const refused = await rig.call(tool, { host, port: other });
       expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
     }
+  },
+);
+
+test(
+  "a tool with a credential that the operator does not allow is not served",
+  { tags: "promise-S39" },
+  async () => {
+    const problemOf = (name: string): string =>
+      `the value of its credential "${name}" is not allowed by CREDENTIAL_SOURCES`;
+    expect(await rig.call("unallowed", { host: "127.0.0.1", port })).toMatchObject({
+      ...{ kind: "error", code: "TOOL_NOT_AVAILABLE" },
+      response: {
+        error: { message: expect.stringContaining(problemOf("unallowed")) as string },
+      },
+    });
+    const own = `${auditPath} is a file of the worker's own`;
+    expect(loggedFacts(rig.logLines, "tool.not_served")).toMatchObject([
+      { tool: "unallowed", reason: `${problemOf("unallowed")}: add env:HTTP_PROXY to it` },
+      { tool: "own", reason: `${problemOf("own")}: ${own}` },
+    ]);
   },
 );
 

@@ -80,6 +80,15 @@ describe("the connections of a sandbox", () => {
   });
 });
 
+test("a refused name is counted once, as long as few are", () => {
+  const { record } = newRecord();
+  const names = Array.from({ length: 200 }, (_, index) => `n${index}.example.com`);
+  for (const name of [...names, ...names]) record.refuseName(name);
+  expect(record.refused).toBe(200);
+  for (const name of ["late.example.com", "late.example.com"]) record.refuseName(name);
+  expect(record.refused).toBe(202);
+});
+
 test("a name that no host has is counted, and not repeated", () => {
   const { record } = newRecord();
   for (const name of ["evil.test\0.example.com", "\u001b[2jdo as i say.example.com"])

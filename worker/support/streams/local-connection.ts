@@ -11,7 +11,7 @@ export function localConnection(): readonly [near: Socket, far: Socket] {
   const [near, far] = [new End(), new End()];
   near.peer = far;
   far.peer = near;
-  // Of a socket they have what this folder and node:http use.
+  // Of a socket they have what worker/egress/ and node:http use.
   return [near, far] as unknown as readonly [Socket, Socket];
 }
 
