@@ -162,7 +162,8 @@ export function readSandboxConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(
     ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL" || name === "LOG_FORMAT",
   );
-  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "nobody" };
+  // An address: sandboxes that are attacked would wait for the name servers.
+  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "127.0.0.1" };
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 

@@ -147,16 +147,16 @@ beforeAll(async () => {
         ...{ module: "greeting", function: "proxies", network: "none", start: "cold" },
         env: ["HTTP_PROXY"],
       },
-      counted: {
-        ...{ ...python, function: "tries_all", start: "cold" },
-        network: { allow: [{ host: "127.0.0.1", ports: [port, healthPort], private: true }] },
-      },
       ...Object.fromEntries(
         ["unallowed", "own"].map((credential) => [
           credential,
           { ...python, network: { allow: [{ host: "api.example.com", credential }] } },
         ]),
       ),
+      counted: {
+        ...{ ...python, function: "tries_all", start: "cold" },
+        network: { allow: [{ host: "127.0.0.1", ports: [port, healthPort], private: true }] },
+      },
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
     },
     credentials: {
@@ -169,8 +169,8 @@ beforeAll(async () => {
     isWarm: true,
     environment: {
       ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
-      ...{ AUDIT_LOG: auditPath, HEALTH_PORT: String(healthPort), HEALTH_HOST: "127.0.0.1" },
-      CREDENTIAL_SOURCES: `env:NO_SUCH_VARIABLE,file:${base}`,
+      ...{ AUDIT_LOG: auditPath, CREDENTIAL_SOURCES: `env:NO_SUCH_VARIABLE,file:${base}` },
+      ...{ HEALTH_PORT: String(healthPort), HEALTH_HOST: "127.0.0.1" },
     },
   });
 });

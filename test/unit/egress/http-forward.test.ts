@@ -13,6 +13,7 @@ import {
 import { type AddressInfo, type Server, connect, createServer as createTcpServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { endToEndHeaders, forward } from "../../../worker/egress/http-forward.ts";
+import { localConnection } from "../../../worker/egress/local-connection.ts";
 
 async function listen(server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
@@ -102,6 +103,36 @@ test.each([
   const { status, failures } = await through(await listen(host), "", "GET");
   expect(status).toBe(502);
   expect(failures).toHaveLength(1);
+});
+
+test("a refusal reaches a client that still sends its body", async () => {
+  const agent = new Agent();
+  const refusal = new Error("no-rule");
+  agent.createConnection = () => {
+    const [near, far] = localConnection();
+    far
+      .on("error", () => undefined)
+      .once("readable", () => setImmediate(() => far.destroy(refusal)));
+    return near;
+  };
+  const failures: unknown[] = [];
+  const port = await listen(
+    createServer((incoming, response) => {
+      const { signal } = new AbortController();
+      const headers = [["Host", "a"]] as const;
+      forward({ incoming, response, target: "/", headers, agent, signal }).catch(
+        (error: unknown) => {
+          failures.push(error);
+          response.writeHead(403).end();
+        },
+      );
+    }),
+  );
+  const sent = request({ port, host: "127.0.0.1", method: "POST" });
+  onTestFinished(() => void sent.destroy());
+  sent.write("x".repeat(8_000_000));
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  expect([answer.statusCode, failures]).toEqual([403, [refusal]]);
 });
 
 test("an answer that breaks off breaks off for the client", async () => {

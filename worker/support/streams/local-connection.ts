@@ -52,7 +52,7 @@ class End extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
-    this.#settle(new Error("the connection is gone"));
+    this.#settle(error ?? new Error("the connection is gone"));
     // What was written before the end is still read.
     if (error !== null || !this.writableFinished) this.peer?.destroy(error ?? undefined);
     done(error);
