@@ -13,7 +13,7 @@ import {
 import { type AddressInfo, type Server, connect, createServer as createTcpServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { endToEndHeaders, forward } from "../../../worker/egress/http-forward.ts";
-import { localConnection } from "../../../worker/egress/local-connection.ts";
+import { localConnection } from "../../../worker/support/streams/local-connection.ts";
 
 async function listen(server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
