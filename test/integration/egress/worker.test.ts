@@ -386,12 +386,43 @@ test(
       str_egress_refused_requests_total: 0,
     });
     expect(open).toEqual([1, 1]);
+    beforeAnswer = () => Promise.resolve();
     const { tools } = JSON.parse(await readFile(rig.manifestPath, "utf8")) as { tools: object };
     const known = [...Object.keys(tools), "allowed", "refused", "sent", "received"];
     for (const [, value] of text.matchAll(/="(.*?)"/g)) expect(known).toContain(value);
     for (const name of ["user-42", "web-1", task, "attacker", "127.0.0.1"])
       expect(text).not.toContain(name);
     expect(parseMetrics(text)["process_start_time_seconds"]).toBeLessThan(before);
+  },
+);
+
+test(
+  "a manifest that changes in the middle of a call neither widens nor narrows its network",
+  { tags: "promise-S34" },
+  async () => {
+    const places = [port, otherPort, port].map((one) => ["127.0.0.1", one]);
+    let hasChanged = false;
+    beforeAnswer = async () => {
+      if (hasChanged) return;
+      hasChanged = true;
+      const loaded = loggedFacts(rig.logLines, "manifest.loaded").length;
+      const text = await readFile(rig.manifestPath, "utf8");
+      const manifest = JSON.parse(text) as { tools: Record<string, object> };
+      const allow = [{ host: "127.0.0.1", ports: [otherPort], private: true }];
+      const counted = { ...manifest.tools["counted"], network: { allow } };
+      const tools = { ...manifest.tools, counted };
+      await writeFile(rig.manifestPath, JSON.stringify({ ...manifest, tools }));
+      await vi.waitFor(
+        () => expect(loggedFacts(rig.logLines, "manifest.loaded").length).toBeGreaterThan(loaded),
+        patience,
+      );
+    };
+    const told = { told: "hello yourself" };
+    const refused = { refused: "ConnectionRefusedError" };
+    const during = await rig.call("counted", { places });
+    expect(during).toMatchObject({ toolResult: { results: [told, refused, told] } });
+    const after = await rig.call("counted", { places });
+    expect(after).toMatchObject({ toolResult: { results: [refused, told, refused] } });
   },
 );
 

@@ -40,7 +40,7 @@ export const metrics = {
   str_egress_refused_names_total: {
     type: "counter",
     labels: ["tool"],
-    help: "Questions for names that no rule allows.",
+    help: "Names that sandboxes asked for and no rule allows, once for each sandbox.",
   },
   str_egress_refused_requests_total: {
     type: "counter",
