@@ -185,7 +185,7 @@ async function open(
   context: Context,
 ): Promise<LocalFoundation> {
   const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
-  const host = createHost(log, context.environment);
+  const host = createHost(log, context.environment, context.preparations);
   try {
     const foundation = await openFoundation(config, host, context.signal, {
       profiles,

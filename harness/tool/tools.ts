@@ -114,7 +114,11 @@ async function servedHere(
   };
   // Why a tool is not served stands in its row.
   const write = (line: string): void => showLogLine(line.trimEnd(), context.err);
-  const host = createHost(createLogger("error", { write }), context.environment);
+  const host = createHost(
+    createLogger("error", { write }),
+    context.environment,
+    context.preparations,
+  );
   try {
     const config: Config = readConfig(settings);
     await using foundation = await openFoundation(config, host, context.signal, {

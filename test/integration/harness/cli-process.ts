@@ -8,6 +8,7 @@ import { run } from "../../../harness/program.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { programEnvironment } from "../../support/workers/program-environment.ts";
+import { sharedPreparations } from "../../support/workers/shared-preparations.ts";
 
 const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
 
@@ -128,6 +129,7 @@ export class CliRun extends RunningCli {
       err: screen("stderr"),
       signal: this.#stopping.signal,
       clock: systemClock,
+      preparations: sharedPreparations,
       openInput: () => Readable.from(input, { objectMode: false }),
       leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
     }).then((exitCode) => this.finish(exitCode));
