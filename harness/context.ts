@@ -4,7 +4,6 @@
 import type { Readable } from "node:stream";
 import type { Environment } from "../worker/config/config.ts";
 import type { Clock } from "../worker/support/clock.ts";
-import type { Preparations } from "../worker/wiring/host.ts";
 import type { Screen } from "./invoke/screen.ts";
 
 /**
@@ -32,8 +31,6 @@ export interface Context {
   /** Aborts with an Interruption at a signal. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** What calls in this process have prepared; each command prepares its own unless given. */
-  readonly preparations?: Preparations;
   /** Leaves Ctrl-C to the command that has the terminal, until disposed. */
   leaveInterrupts(): Disposable;
 }

@@ -27,7 +27,7 @@ export async function buildEnvironments(
   { tools }: BuildOptions,
   context: Context,
 ): Promise<number> {
-  const { environment, signal, out, err, preparations } = context;
+  const { environment, signal, out, err } = context;
   const programs = await findPrograms(environment);
   await using home = await createPassableDirectory("str-env-");
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
@@ -48,11 +48,7 @@ export async function buildEnvironments(
   const log = createLogger("info", { write: (line) => showLogLine(line.trimEnd(), err) });
   try {
     const config = readPackagesConfig(settings);
-    const { text, problems } = await prepare(
-      config,
-      createHost(log, environment, preparations),
-      signal,
-    );
+    const { text, problems } = await prepare(config, createHost(log, environment), signal);
     out.line(printable(text));
     return problems.length === 0 ? exit.success : exit.failure;
   } catch (error) {
