@@ -83,6 +83,9 @@ export default defineConfig({
     // cores are idle for a fourth of a run with four; each takes up to 0.4 GB.
     maxWorkers: 4,
     execArgv: [...smallHeap, ...oneCollector],
+    // Node loads the sources itself and keeps what it compiled, as it does for our programs: each
+    // test process starts with half a second less of processor time. No test mocks modules.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ["test/global-setup.ts"],
     sequence: { sequencer: LongestFirst },
     reporters: ["default", new PlainCountReporter()],

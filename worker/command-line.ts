@@ -17,7 +17,7 @@ import type { FactsOf } from "./telemetry/events.ts";
 import { logEvent } from "./telemetry/log-event.ts";
 import { createLogger, logDestination } from "./telemetry/logger.ts";
 import { describeVariables } from "./config/variables.ts";
-import { type Host, createHost } from "./wiring/host.ts";
+import { type Host, type Preparations, createHost } from "./wiring/host.ts";
 import { Worker } from "./worker.ts";
 
 const usage = `Usage: str-worker [--check [--strict] | --prepare | --help | --version]
@@ -59,6 +59,8 @@ export interface Context {
   readonly environment: Environment;
   readonly out: Output;
   readonly err: Output;
+  /** See {@link Host}. */
+  readonly preparations?: Preparations;
   /** Calls the listener at each SIGTERM and SIGINT. */
   onSignal(listener: (signal: StoppingSignal) => void): void;
   /** Ends the process immediately. */
@@ -127,13 +129,13 @@ async function withConfig(
   logStream: Output,
   context: Context,
 ): Promise<number> {
-  const { environment, err } = context;
+  const { environment, err, preparations } = context;
   try {
     const config = read(environment);
     context.closeInheritedDescriptors();
     const { logLevel, logFormat } = config;
     const destination = logDestination(logStream, logFormat, logLevel);
-    const host = createHost(createLogger(logLevel, destination), environment);
+    const host = createHost(createLogger(logLevel, destination), environment, preparations);
     return await run(config, host);
   } catch (error) {
     err.write(`str-worker: ${explain(error)}\n`);

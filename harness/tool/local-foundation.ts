@@ -11,7 +11,7 @@ import {
   readConfig,
 } from "../../worker/config/config.ts";
 import { type Foundation, openFoundation } from "../../worker/wiring/foundation.ts";
-import { type Host, createHost } from "../../worker/wiring/host.ts";
+import { type Host, type Preparations, createHost } from "../../worker/wiring/host.ts";
 import { ManifestError } from "../../worker/manifest/manifest.ts";
 import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
@@ -27,6 +27,12 @@ import { profilesVariable } from "./profiles.ts";
 import { type CodeTarget, entryFields, servedName } from "./target/target.ts";
 
 const namespace = "tool-run";
+
+/** The context of commands that run tools as a worker does. */
+export interface ToolContext extends Context {
+  /** Shared by commands of one process; each prepares its own unless given. */
+  readonly preparations?: Preparations;
+}
 
 /** What a manifest calls it. */
 const profileField = "sandbox_profile";
@@ -182,10 +188,10 @@ async function open(
   config: Config,
   profiles: Profiles | undefined,
   problemsOf: (error: ManifestError) => string,
-  context: Context,
+  context: ToolContext,
 ): Promise<LocalFoundation> {
   const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
-  const host = createHost(log, context.environment);
+  const host = createHost(log, context.environment, context.preparations);
   try {
     const foundation = await openFoundation(config, host, context.signal, {
       profiles,

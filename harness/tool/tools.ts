@@ -32,6 +32,7 @@ import { printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
 import { layoutOf, usualToolsDir } from "../tools-layout.ts";
 import { readProfiles } from "./profiles.ts";
+import type { ToolContext } from "./local-foundation.ts";
 
 /** The command line. */
 export interface ToolsOptions {
@@ -91,7 +92,7 @@ async function toolEnvironment({ tools }: ToolsOptions, own: Environment): Promi
 async function servedHere(
   environment: Environment,
   { namespace }: ToolsOptions,
-  context: Context,
+  context: ToolContext,
 ): Promise<readonly ToolRow[]> {
   const programs = await findPrograms(environment);
   await using home = await createPassableDirectory("str-tools-");
@@ -114,7 +115,11 @@ async function servedHere(
   };
   // Why a tool is not served stands in its row.
   const write = (line: string): void => showLogLine(line.trimEnd(), context.err);
-  const host = createHost(createLogger("error", { write }), context.environment);
+  const host = createHost(
+    createLogger("error", { write }),
+    context.environment,
+    context.preparations,
+  );
   try {
     const config: Config = readConfig(settings);
     await using foundation = await openFoundation(config, host, context.signal, {

@@ -26,8 +26,12 @@ export interface Preparations {
 }
 
 /** A host on the system clock. */
-export function createHost(log: Logger, environment: Environment): Host {
-  return { log, clock: systemClock, environment };
+export function createHost(
+  log: Logger,
+  environment: Environment,
+  preparations?: Preparations,
+): Host {
+  return { log, clock: systemClock, environment, ...(preparations && { preparations }) };
 }
 
 /** Whether this process may become another user. */

@@ -64,31 +64,35 @@ describe("Python packages", () => {
     },
   );
 
-  test("are built once by two builders, over what dead ones left", async (context) => {
-    const { backend, base, wheels } = await place(context);
-    writeWheel(wheels, { name: "greeting", version: "1.0", requires: ["other>=1"] });
-    writeWheel(wheels, { name: "other", version: "1.5" });
-    const tool = toolWith({ requirements: ["greeting"] });
-    const [one, two] = [openEnvironments({ backend, base }), openEnvironments({ backend, base })];
-    const key = await keyOf(base, tool);
-    const directory = join(base, "environments");
-    // Of a builder that was killed, and of one whose environment lost its last file.
-    await writeFiles(directory, {
-      [`building/${key}.dead/packages/half.py`]: "",
-      [`${key}/packages/greeting.py`]: "VERSION = 'broken'",
-    });
-    const refusals = await Promise.all(
-      [one, two].map(({ environments }) => environments.refuse(tool, never)),
-    );
-    expect(refusals, JSON.stringify([one.lines, two.lines])).toEqual([undefined, undefined]);
-    const events = [...one.lines, ...two.lines].map(({ event }) => event);
-    expect(events.filter((event) => event === "packages.installing")).toHaveLength(1);
-    const { dir } = two.environments.installationOf(tool)!;
-    expect(dir).toBe(join(directory, key));
-    expect(await readFile(join(dir, "packages/greeting.py"), "utf8")).toContain("1.0");
-    expect(await readFile(join(dir, "packages/other.py"), "utf8")).toContain("1.5");
-    expect(await readdir(join(directory, "building"))).toEqual([]);
-  });
+  test(
+    "are built once by two builders, over what dead ones left",
+    { tags: "full" },
+    async (context) => {
+      const { backend, base, wheels } = await place(context);
+      writeWheel(wheels, { name: "greeting", version: "1.0", requires: ["other>=1"] });
+      writeWheel(wheels, { name: "other", version: "1.5" });
+      const tool = toolWith({ requirements: ["greeting"] });
+      const [one, two] = [openEnvironments({ backend, base }), openEnvironments({ backend, base })];
+      const key = await keyOf(base, tool);
+      const directory = join(base, "environments");
+      // Of a builder that was killed, and of one whose environment lost its last file.
+      await writeFiles(directory, {
+        [`building/${key}.dead/packages/half.py`]: "",
+        [`${key}/packages/greeting.py`]: "VERSION = 'broken'",
+      });
+      const refusals = await Promise.all(
+        [one, two].map(({ environments }) => environments.refuse(tool, never)),
+      );
+      expect(refusals, JSON.stringify([one.lines, two.lines])).toEqual([undefined, undefined]);
+      const events = [...one.lines, ...two.lines].map(({ event }) => event);
+      expect(events.filter((event) => event === "packages.installing")).toHaveLength(1);
+      const { dir } = two.environments.installationOf(tool)!;
+      expect(dir).toBe(join(directory, key));
+      expect(await readFile(join(dir, "packages/greeting.py"), "utf8")).toContain("1.0");
+      expect(await readFile(join(dir, "packages/other.py"), "utf8")).toContain("1.5");
+      expect(await readdir(join(directory, "building"))).toEqual([]);
+    },
+  );
 
   test(
     "that cannot be installed say why, again and again, and stop no others",

@@ -5,9 +5,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { run } from "../../../harness/program.ts";
+import type { ToolContext } from "../../../harness/tool/local-foundation.ts";
 import { Screen } from "../../../harness/invoke/screen.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { programEnvironment } from "../../support/workers/program-environment.ts";
+import { sharedPreparations } from "../../support/workers/shared-preparations.ts";
 
 const cli = fileURLToPath(new URL("../../../harness/cli.ts", import.meta.url));
 
@@ -122,15 +124,17 @@ export class CliRun extends RunningCli {
     super();
     const screen = (stream: Stream): Screen =>
       new Screen(new Capture((text) => this.hear(stream, text)));
-    this.finished = run(args, {
+    const context: ToolContext = {
       environment: { ...programEnvironment(), ...environment },
       out: screen("stdout"),
       err: screen("stderr"),
       signal: this.#stopping.signal,
       clock: systemClock,
+      preparations: sharedPreparations,
       openInput: () => Readable.from(input, { objectMode: false }),
       leaveInterrupts: () => ({ [Symbol.dispose]: () => {} }),
-    }).then((exitCode) => this.finish(exitCode));
+    };
+    this.finished = run(args, context).then((exitCode) => this.finish(exitCode));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

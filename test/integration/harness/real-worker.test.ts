@@ -58,7 +58,7 @@ function invoke(...args: string[]): Promise<CliResult> {
 }
 
 describe("harness invoke at a real worker", { timeout: timeoutMs }, () => {
-  test("echoes", async () => {
+  test("echoes", { tags: "full" }, async () => {
     const { exitCode, stdout, stderr } = await invoke(
       ...["--tool", "echo_tool", "--args", '{"message": "hé\\n"}', "--wait-for-worker"],
     );

@@ -4,6 +4,7 @@
  */
 import { Writable } from "node:stream";
 import { run } from "../../../worker/command-line.ts";
+import { sharedPreparations } from "./shared-preparations.ts";
 import { programEnvironment } from "./program-environment.ts";
 
 /** Exit code, and everything on stdout and stderr. */
@@ -31,6 +32,7 @@ export async function runWorker(
     environment: { ...programEnvironment(), WARM_MAX_MEMORY_MB: "0", ...environment },
     out: collected,
     err: collected,
+    preparations: sharedPreparations,
     onSignal: () => undefined,
     exitNow: (exitCode) => {
       throw new Error(`the worker ended at once, with ${exitCode}`);
