@@ -9,8 +9,7 @@ import type { Described } from "./discovery/described-tools.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import type { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
-import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
+import { type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
@@ -21,6 +20,7 @@ import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
+import { followManifest, warmTools } from "./wiring/manifest-changes.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -237,33 +237,11 @@ export class Worker implements AsyncDisposable {
     }
     const discovery = startDiscovery(config, host, foundation, session, described);
     this.#parts.use(discovery);
-    this.#supervise(
-      this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
-        starts.follow(manifest.tools.values());
-        described.follow(manifest.tools.values());
-        discovery?.removed(removed);
-      }),
-    );
+    const followers = { foundation, session, starts, described, discovery };
+    this.#supervise(followManifest(followers, tools, host, this.#stopPublishing.signal));
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
-  }
-
-  /** Subscriptions follow the manifest until the catalog is disposed. */
-  async #followManifest(
-    foundation: Foundation,
-    session: ReconnectingSession,
-    served: ReadonlyMap<string, string>,
-    onChange: (change: ManifestChange) => void,
-  ): Promise<void> {
-    const log = this.#host.log.child({ part: "subscriptions" });
-    using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
-    for await (const change of foundation.catalog.changes) {
-      onChange(change);
-      const queues = queuesOfTools(change.manifest);
-      await subscriptions.follow(queues, this.#stopPublishing.signal);
-      warmTools(foundation);
-    }
   }
 
   /** A failed loop ends the worker, which could no longer answer. */
@@ -277,9 +255,4 @@ export class Worker implements AsyncDisposable {
 /** Reason of cancelled calls; answers have another message. */
 function shutdownError(): Error {
   return new Error("the worker is shutting down");
-}
-
-/** Prepares the runners for the served tools. */
-function warmTools({ catalog, runners }: Foundation): void {
-  for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
 }
