@@ -1,6 +1,6 @@
 """
-Changes the files by which names are looked up, so that a listed name leads elsewhere: opens them for
-writing, and takes them away and puts them back.
+Changes the files by which names are looked up, so that a listed name leads elsewhere: opens them
+for writing, and takes them away and puts them back.
 """
 
 import os

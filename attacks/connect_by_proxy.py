@@ -38,7 +38,7 @@ def attack(target):
 
 
 def connecting(target, authority):
-    """Evidence when a tunnel says the token, or nothing: metadata services speak second."""
+    """Evidence when a tunnel yields the token, or stays open: metadata services speak second."""
     try:
         received = tunnel(authority)
     except socket.timeout:

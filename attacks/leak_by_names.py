@@ -1,6 +1,6 @@
 """
 Asks name service for names with a secret in them, over UDP and TCP and by the system's own lookup,
-and connects to what the answers say. Whoever is asked for such a name learns the secret.
+and connects to the addresses in the answers. A name server that is asked learns the secret.
 """
 
 import secrets

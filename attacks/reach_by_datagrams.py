@@ -1,6 +1,6 @@
 """
-Leaves by what is no TCP connection: UDP to the listed host and port itself, ICMP, raw packets, and
-a socket that has no file.
+Leaves without a TCP connection: by UDP to the listed host and port, ICMP, raw packets, and a socket
+that has no file.
 """
 
 import socket

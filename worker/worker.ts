@@ -9,18 +9,22 @@ import type { Described } from "./discovery/described-tools.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import type { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
-import { type Runtime, queuesOfTools } from "./manifest/manifest.ts";
+import { followManifest, warmTools } from "./manifest-changes.ts";
+import { type Manifest, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
 import { logEvent } from "./telemetry/log-event.ts";
+import { EgressCounts } from "./telemetry/metrics/egress-counts.ts";
+import { processSamples } from "./telemetry/metrics/process-samples.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
-import { followManifest, warmTools } from "./wiring/manifest-changes.ts";
+import { HostNetworkWarnings } from "./wiring/host-networks.ts";
+import { openMetrics } from "./wiring/metrics.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -69,6 +73,7 @@ export class Worker implements AsyncDisposable {
   #starts: Starts | undefined;
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
+  readonly #egress = new EgressCounts();
   #audit: AuditLog | undefined;
   #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
@@ -183,6 +188,7 @@ export class Worker implements AsyncDisposable {
         ...(this.#audit?.warnings ?? []),
       ],
       hasStarted: () => this.#hasStarted,
+      metrics: openMetrics({ ...this.#egress.samples, ...processSamples }, this.#host.log),
     });
     this.#healthPort = this.#parts.use(server)?.port;
   }
@@ -209,7 +215,9 @@ export class Worker implements AsyncDisposable {
     this.#session = session;
 
     const described = this.#parts.use(wireDescribedTools(config, host, foundation));
-    const wired = wireInvoker(config, host, foundation, described);
+    const egress = this.#egress;
+    egress.serve(catalog.manifest.tools.keys());
+    const wired = wireInvoker(config, host, foundation, { described, egress });
     const { invoker, starts } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
@@ -232,12 +240,19 @@ export class Worker implements AsyncDisposable {
     this.#consumer = consumer;
     this.#supervise(consumer.run());
     starts.follow(catalog.manifest.tools.values());
+    const hostNetworks = new HostNetworkWarnings(config.sandbox, foundation.profiles, host.log);
+    hostNetworks.follow(catalog.manifest);
     if (session.redelivers) {
       this.#groupWatch = this.#parts.use(startGroupWatch(config, host, foundation, session));
     }
     const discovery = startDiscovery(config, host, foundation, session, described);
     this.#parts.use(discovery);
-    const followers = { foundation, session, starts, described, discovery };
+    const onManifest = (manifest: Manifest): void => {
+      starts.follow(manifest.tools.values());
+      egress.serve(manifest.tools.keys());
+      hostNetworks.follow(manifest);
+    };
+    const followers = { foundation, session, onManifest, described, discovery };
     this.#supervise(followManifest(followers, tools, host, this.#stopPublishing.signal));
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);

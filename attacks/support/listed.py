@@ -3,6 +3,7 @@ What the list of hosts lets a tool reach, and what others listen on, for attacks
 """
 
 import socket
+from contextlib import ExitStack, suppress
 
 NAME_SERVICE = ("127.0.0.1", 53)
 
@@ -42,8 +43,29 @@ def ask(address, port, question, timeout=5):
         return connection.recv(100)
 
 
+def answered_together(address, port, question, count):
+    """How many of some connections that are open at the same time the listed host answers."""
+    with ExitStack() as held:
+        connections = []
+        for _ in range(count):
+            with suppress(OSError):
+                connection = socket.create_connection((address, port), timeout=5)
+                connections.append(held.enter_context(connection))
+        for connection in connections:
+            with suppress(OSError):
+                connection.sendall(question)
+        return [is_answered(connection) for connection in connections].count(True)
+
+
+def is_answered(connection):
+    try:
+        return connection.recv(100) == b"listed"
+    except OSError:
+        return False
+
+
 def listen_to(target, address, port):
-    """Evidence when what is connected to says the token."""
+    """Evidence when the connection yields the token."""
     return evidence(target, ask(address, port, b"", timeout=2))
 
 

@@ -1,6 +1,7 @@
 """The client of peer.py, inside a sandbox. Arguments: host and port.
 
-A line of stdin is an order: T, U or D, an amount, bytes a second. Prints the milliseconds that it took.
+A line of stdin is an order: T, U or D, an amount, bytes a second. It prints how many milliseconds
+that took.
 """
 
 import socket

@@ -1,6 +1,7 @@
-"""A server that echoes, takes and gives, outside of sandboxes. Prints its port; ends with its stdin.
+"""A server that echoes, takes and gives, outside of sandboxes.
 
-A client sends orders of 17 bytes: what to do, an amount, and bytes a second (0: as fast as it goes).
+It prints its port, and ends with its stdin. A client sends orders of 17 bytes: what to do, an
+amount, and bytes a second (0: as fast as it goes).
 T: echo as many single bytes. U: take as many bytes, then answer with one. D: give as many bytes.
 """
 

@@ -11,7 +11,7 @@ import { openTarget } from "./invoke-target.ts";
 import { RequestTooLargeError, type ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
 import { printable } from "./screen.ts";
-import { printToolLogs } from "./tool-logs.ts";
+import { printRefusals, printToolLogs } from "./execution-facts.ts";
 import {
   type Wanted,
   explainNoAnswer,
@@ -73,6 +73,7 @@ export async function invoke(options: InvokeOptions, context: Context): Promise<
   const result = await placeCall({ ...staged, ...fixedPart(options) }, agent, context);
   if (options.logs) printToolLogs(result, context);
   printResult(result, options.json ?? false, context);
+  printRefusals(result, context);
   // Ctrl-C was for the call, and it has ended.
   if (result.kind !== "success") context.signal.throwIfAborted();
   if (result.kind === "no-answer") {

@@ -9,7 +9,7 @@ import { chooseProfile } from "../../worker/sandbox/choose-profile.ts";
 import { type Profile, type Profiles, withHostNetwork } from "../../worker/sandbox/profile.ts";
 import { isolates } from "../../worker/sandbox/registry.ts";
 
-/** What says it. */
+/** The entry that decides a network. */
 export type Source = "tool" | "profile";
 
 export type NetworkVariable = "SANDBOX_DEFAULT_NETWORK" | "SANDBOX_HOST_NETWORK";

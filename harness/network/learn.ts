@@ -54,7 +54,9 @@ export function withNetwork(
 
 /** Says what a run has shown. */
 export function reportLearned(connections: readonly EndedConnection[], err: Screen): void {
-  for (const line of learnedRefusals(connections)) err.line(printable(line));
-  err.line("This run would have needed in the tool's manifest entry:");
+  const refusals = learnedRefusals(connections);
+  for (const line of refusals) err.line(printable(line));
+  const but = refusals.length === 0 ? "This run" : "But for what was refused, this run";
+  err.line(`${but} would have needed in the tool's manifest entry:`);
   for (const line of learnedNetwork(connections).trimEnd().split("\n")) err.line(printable(line));
 }

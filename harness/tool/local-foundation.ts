@@ -47,7 +47,7 @@ const variableOf: Readonly<Record<string, string>> = {
 const passedOn = [
   ...Object.values(variableOf),
   ...["SANDBOX_UID", profilesVariable, "SANDBOX_DEFAULT_NETWORK", "SANDBOX_HOST_NETWORK"],
-  "TOOLS_DESCRIBED_BY",
+  ...["CREDENTIAL_SOURCES", "TOOLS_DESCRIBED_BY"],
 ];
 
 /** What sandboxes are made with. */

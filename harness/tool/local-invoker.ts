@@ -61,7 +61,7 @@ export function openLocalInvoker(
   const backend = debug ? debugged(isolated, debug) : isolated;
   const parts = { ...foundation, backend: observed(backend, observer) };
   const { invoker, starts, checker } = wireInvoker(config, host, parts, {
-    forCall: (tool, signal) => described.forCall(tool, signal),
+    described: { forCall: (tool, signal) => described.forCall(tool, signal) },
   });
   const scope = artifactScope(config.artifacts.scope, caller);
   return {

@@ -16,6 +16,7 @@ import { OutputView } from "../invoke/output-view.ts";
 import { type Context, UsageError, withCauses } from "../context.ts";
 import type { Answer, ToolCall } from "../messages.ts";
 import type { Assignment } from "../options/option-values.ts";
+import { printRefusals } from "../invoke/execution-facts.ts";
 import { printable } from "../invoke/screen.ts";
 import { learningNetwork, reportLearned } from "../network/learn.ts";
 import { createPassableDirectory } from "../temporary.ts";
@@ -146,6 +147,7 @@ async function runOnce(
   const end = await callHere(localInvoker, toolCall, statusPrinter(context), context);
   const { answer, cause, executionTimeMs, unenforced } = end;
   printResult(answer, options.json ?? false, context);
+  if (options.network === undefined) printRefusals(answer, context);
   // What agents are not told, and who runs the tool on this host needs.
   for (const line of withCauses(cause)) context.err.line(printable(`because: ${line}`));
   if (answer.kind === "success" && options.out !== undefined) {

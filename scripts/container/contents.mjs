@@ -2,7 +2,7 @@
  * What must not be in the image: what only builds and tests need.
  */
 
-const lookTimeoutMs = 60_000;
+const lookTimeoutMs = 3 * 60_000;
 
 /** Prints what of it is there, a line each. */
 const look = `

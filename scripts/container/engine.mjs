@@ -26,8 +26,9 @@ function engine(name) {
   return {
     name,
     runFlags: ulimits,
-    // The build fetches packages with the host's own network and name service.
-    buildFlags: ["--network=host", ...ulimits],
+    // The build fetches packages with the host's own network and name service. podman's storage may
+    // hold a whole copy of the file system for each step that it keeps.
+    buildFlags: ["--network=host", ...(name === "podman" ? ["--layers=false"] : []), ...ulimits],
     run: (args, timeoutMs) => run(name, args, timeoutMs),
     mustRun: (args, timeoutMs) => {
       const { status, output } = run(name, args, timeoutMs);

@@ -12,6 +12,7 @@ import { builtInProfiles, type Profile } from "../../worker/sandbox/profile.ts";
 import { auditEvents, auditFields } from "../../worker/telemetry/audit/event.ts";
 import { events } from "../../worker/telemetry/events.ts";
 import type { LogEvent } from "../../worker/telemetry/events/event.ts";
+import { type MetricFacts, metricLabels, metrics } from "../../worker/telemetry/metrics/catalog.ts";
 import { mebibytes, thousands } from "./numbers.ts";
 import { protocolLimits } from "./protocol-limits.ts";
 import { storeFailures } from "./store-failures.ts";
@@ -52,6 +53,19 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
   "log events": table(
     ["Event", "Level", "Message", "When", "Facts", "What to do"],
     Object.entries(events).map(([name, event]) => eventRow(name, event)),
+  ),
+  metrics: table(
+    ["Metric", "Type", "Labels", "Meaning"],
+    Object.entries<MetricFacts>(metrics).map(([name, { type, labels, help }]) => [
+      code(name),
+      type,
+      labels.map(code).join(", "),
+      help,
+    ]),
+  ),
+  "metric labels": table(
+    ["Label", "Value"],
+    Object.entries(metricLabels).map(([name, meaning]) => [code(name), meaning]),
   ),
   "audit events": table(
     ["Event", "Meaning"],

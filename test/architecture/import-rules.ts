@@ -135,7 +135,8 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
-  "read-tls-client-hello": ["worker/egress/tcp.ts"],
+  "prom-client": ["worker/telemetry/metrics/exposition.ts"],
+  "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: [
@@ -145,7 +146,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/support/json/yaml-document.ts",
   ],
   zod: [
-    "harness/invoke/tool-logs.ts",
+    "harness/invoke/execution-facts.ts",
     "harness/messages.ts",
     "harness/tool/cases/case-file.ts",
     "worker/config/artifact-variables.ts",

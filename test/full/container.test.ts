@@ -10,7 +10,7 @@ import { root, run } from "../package/processes.ts";
 
 /** What the script says when no container can be made here. */
 const unavailable = 69;
-const timeoutMs = 30 * 60_000;
+const timeoutMs = 60 * 60_000;
 
 test(
   "a container runs the demo and a worker without root and without any capability",

@@ -5,6 +5,7 @@ import { expect, test, vi } from "vitest";
 import { patience } from "../support/patience.ts";
 import { ToolRuns, announcingTool } from "../support/workers/announcing-tool.ts";
 import { startRig } from "../support/workers/rig.ts";
+import { awaitedLater } from "../support/workers/awaited-later.ts";
 
 /** Its processes share a connection, which ends with the last of them. */
 const resisting = `
@@ -46,9 +47,11 @@ test(
     });
     const victim = rig.call("announces", { port: runs.port, name: "victim" });
     const cancelling = new AbortController();
-    const hostile = rig.agent.call(
-      { tool: "resists", args: { port: runs.port, name: "hostile" }, timeoutSeconds: 60 },
-      { cancel: cancelling.signal, onStatus: () => cancelling.abort() },
+    const hostile = awaitedLater(
+      rig.agent.call(
+        { tool: "resists", args: { port: runs.port, name: "hostile" }, timeoutSeconds: 60 },
+        { cancel: cancelling.signal, onStatus: () => cancelling.abort() },
+      ),
     );
     await runs.haveBegun("victim", "hostile");
     expect(await hostile).toMatchObject({ kind: "error", code: "CANCELLED" });

@@ -23,6 +23,7 @@ import {
 } from "../support/workers/rig.ts";
 import { WorkerProcess } from "../support/workers/worker-process.ts";
 import { patience } from "../support/patience.ts";
+import { awaitedLater } from "../support/workers/awaited-later.ts";
 
 const fixtureTools = fileURLToPath(new URL("../fixtures/tools/", import.meta.url));
 const hostile = (name: string, more: Partial<RigTool> = {}): RigTool => ({
@@ -85,7 +86,7 @@ describe("between two calls", () => {
     const held = Promise.withResolvers<string>();
     const call = { tool: "holds", args: { secret: whole }, toolConfig: { token: whole } };
     // It ends with the rig.
-    void rig.agent.call(call, { onStatus: held.resolve }).catch(() => undefined);
+    void awaitedLater(rig.agent.call(call, { onStatus: held.resolve }));
     await held.promise;
     for (const tool of ["searches", "searches_permissive"]) {
       expect(await rig.call(tool, { start, rest })).toMatchObject({

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, type Environment, readConfig } from "../../worker/config/config.ts";
-import { secretFileVariables } from "../../worker/config/secret-files.ts";
+import { ownPaths, secretFileVariables } from "../../worker/config/secret-files.ts";
 import { misspeltVariables, unknownVariables } from "../../worker/config/variable-names.ts";
 import { describeVariables, variables } from "../../worker/config/variables.ts";
 import { publicNetwork } from "../../worker/protocol/network-rules.ts";
@@ -63,6 +63,7 @@ describe("a configuration of nothing but what is required", () => {
         hostNetwork: "host",
         allowedMounts: [],
         allowedDevices: [],
+        credentialSources: [{ kind: "file", name: "/run/secrets" }],
         allowUnsafe: false,
         minimum: [
           ...["user-namespaces", "nested-namespaces", "proc", "network-namespace"],
@@ -378,6 +379,7 @@ describe("every variable", () => {
       SANDBOX_HOST_NETWORK: "public",
       SANDBOX_ALLOWED_MOUNTS: "/srv/data:/srv/models/",
       SANDBOX_ALLOWED_DEVICES: "/dev/nvidia0",
+      CREDENTIAL_SOURCES: "file:/etc/keys/,file:/,env:OTHER_TOKEN",
       SANDBOX_MINIMUM: "seccomp,cgroups",
       SANDBOX_MAX_CONCURRENT: "16",
       SANDBOX_MAX_QUEUED: "0",
@@ -456,6 +458,11 @@ describe("every variable", () => {
         hostNetwork: publicNetwork,
         allowedMounts: ["/srv/data", "/srv/models/"],
         allowedDevices: ["/dev/nvidia0"],
+        credentialSources: [
+          { kind: "file", name: "/etc/keys" },
+          { kind: "file", name: "/" },
+          { kind: "env", name: "OTHER_TOKEN" },
+        ],
         allowUnsafe: false,
         minimum: ["seccomp", "cgroups"],
         maxConcurrent: 8,
@@ -511,6 +518,7 @@ const port = "a port, 1 to 65535";
 const path = "an absolute path";
 const pythons =
   "`name=path` or `version=uv` with `,` between them, such as `3.12=/opt/python3.12/bin/python3`";
+const sources = "`none`, or `file:/PATH` and `env:NAME` with `,` between them";
 const paths = "absolute paths with `:` between them";
 const profile = "one of restrictive, standard, permissive, or a profile of `SANDBOX_PROFILES_FILE`";
 const exchange = "1 to 200 letters, digits, `.`, `_`, `:`, `/` or `-`, not beginning with `amq.`";
@@ -588,6 +596,10 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_ALLOWED_MOUNTS", "/a:b", paths],
     ["SANDBOX_ALLOWED_MOUNTS", "/a:", paths],
     ["SANDBOX_ALLOWED_DEVICES", "nvidia0", paths],
+    ["CREDENTIAL_SOURCES", "/run/secrets", sources],
+    ["CREDENTIAL_SOURCES", "file:secrets", sources],
+    ["CREDENTIAL_SOURCES", "none,env:A", sources],
+    ["CREDENTIAL_SOURCES", "env:A B", sources],
     ["SANDBOX_MAX_CONCURRENT", "0", "a whole number, 1 to 1000"],
     ["SANDBOX_MAX_CONCURRENT", "1001", "a whole number, 1 to 1000"],
     ["SANDBOX_MAX_QUEUED", "10001", "a whole number, 0 to 10000"],
@@ -879,4 +891,14 @@ describe("the table of variables", () => {
     ]);
     expect(defaults).toContainEqual(["SANDBOX_MIN_FREE_DISK_MB", "500"]);
   });
+});
+
+test("own paths are those of every variable, files with secrets among them", () => {
+  const named = {
+    SOLACE_PASSWORD_FILE: "/run/secrets/broker",
+    SOLACE_BROKER_PASSWORD_FILE: "/run/secrets/alias",
+    AMQP_KEY_FILE: "/etc/key",
+  };
+  const others = { SAM_NAMESPACE: "ed_test/", OTHER_FILE: "/etc/other" };
+  expect(new Set(ownPaths({ ...named, ...others }))).toEqual(new Set(Object.values(named)));
 });

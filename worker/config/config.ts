@@ -12,6 +12,7 @@ import type { BrokerConfig } from "../broker/open.ts";
 import type { ToolLogs } from "../invocation/steps/output-log.ts";
 import type { ArtifactLimits } from "../invocation/steps/transfers.ts";
 import type { CheckName } from "../sandbox/host-check.ts";
+import type { CredentialSource } from "../protocol/credential.ts";
 import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
@@ -85,6 +86,8 @@ export interface SandboxConfig {
   readonly hostNetwork: Network;
   readonly allowedMounts: readonly string[];
   readonly allowedDevices: readonly string[];
+  /** Of values that the worker adds to requests. */
+  readonly credentialSources: readonly CredentialSource[];
   /** Whether profiles may ask for a backend that isolates nothing. */
   readonly allowUnsafe: boolean;
   /** Checks that the host has to hold for the worker to start. */
@@ -159,7 +162,8 @@ export function readSandboxConfig(environment: Environment): Config {
   const own = Object.entries(environment).filter(
     ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL" || name === "LOG_FORMAT",
   );
-  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "nobody" };
+  // An address: sandboxes that are attacked would wait for the name servers.
+  const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "127.0.0.1" };
   return readConfig({ ...Object.fromEntries(own), ...nobody });
 }
 
@@ -244,6 +248,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       hostNetwork: toNetwork(values.SANDBOX_HOST_NETWORK),
       allowedMounts: values.SANDBOX_ALLOWED_MOUNTS ?? [],
       allowedDevices: values.SANDBOX_ALLOWED_DEVICES ?? [],
+      credentialSources: values.CREDENTIAL_SOURCES,
       allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
       minimum: values.SANDBOX_MINIMUM,
       maxConcurrent: sum(queues.values()),

@@ -26,6 +26,12 @@ const secretNames = [...Object.keys(shape), ...variableAliases.keys()].filter((n
 /** The variables that name such files. */
 export const secretFileVariables: readonly string[] = secretNames.map((name) => name + suffix);
 
+/** Files and directories that variables of the worker name, its secrets among them. */
+export function ownPaths(environment: Environment): readonly string[] {
+  const names = [...Object.keys(shape), ...secretFileVariables];
+  return names.flatMap((name) => environment[name] ?? []).filter((path) => path.startsWith("/"));
+}
+
 /**
  * An environment with its secrets, and what kept some from being read: a line each, never with a
  * content.

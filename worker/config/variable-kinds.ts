@@ -3,6 +3,7 @@
  * each.
  */
 import { z } from "zod";
+import { sourcePattern, toSource } from "../protocol/credential.ts";
 
 /** What documents and errors say of a variable. */
 export interface VariableFacts {
@@ -19,6 +20,18 @@ export const absolutePaths = z
   .string()
   .regex(/^\/[^:]*(?::\/[^:]*)*$/)
   .transform((paths) => paths.split(":"));
+/** Sources of credentials; directories without a slash at their end. */
+export const credentialSources = z
+  .string()
+  .transform((list) => (list === "none" ? [] : list.split(",")))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .regex(sourcePattern)
+        .transform((one) => toSource(one.replace(/(?<=[^:])\/+$/, ""))),
+    ),
+  );
 /** Paths by names that do not look like paths, each name once; or other words in their place. */
 export function namedPaths(...words: readonly string[]): z.ZodType<Map<string, string>, string> {
   const entry = `[A-Za-z0-9][\\w.+-]{0,63}=(?:${["/[^,]+", ...words].join("|")})`;

@@ -23,6 +23,7 @@ const prefixes = [
   ],
   ...[
     "DEFAULT_TIMEOUT",
+    "CREDENTIAL_",
     "SANDBOX_",
     "WARM_",
     "PACKAGE_",

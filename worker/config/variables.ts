@@ -19,6 +19,7 @@ import {
   type VariableFacts,
   absolutePath,
   absolutePaths,
+  credentialSources,
   defaultOf,
   factsOf,
   maxCount,
@@ -198,6 +199,12 @@ export const variables = z.object({
     "absolute paths with `:` between them",
     "Device files of the host that a manifest may request, or directories of them. Unset: none.",
   ),
+  CREDENTIAL_SOURCES: withDefault(
+    credentialSources,
+    "`none`, or `file:/PATH` and `env:NAME` with `,` between them",
+    "file:/run/secrets",
+    "Where the values of [credentials](network.md#credentials) may come from: files, directories whose files may be used, variables.",
+  ),
   SANDBOX_ALLOW_UNSAFE: withDefault(
     z.enum(["0", "1"]),
     "0 or 1",
@@ -247,12 +254,12 @@ export const variables = z.object({
     wholeNumber(0, 65_535),
     "a port, 1 to 65535, or 0 for none",
     "8081",
-    "Port of the health probes: `/livez`, `/readyz`, `/startup` and their other names.",
+    "Port of the health probes `/livez`, `/readyz`, `/startup` and their other names, and of `/metrics`.",
   ),
   HEALTH_HOST: optional(
     text.min(1),
     "a host name or address",
-    "Address of the health probes. Unset: every interface.",
+    "Address of the health probes and metrics. Unset: every interface.",
   ),
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),

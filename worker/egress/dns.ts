@@ -16,10 +16,10 @@ import {
 /** Bytes of a question. */
 const maxQuestionBytes = 512;
 
-/** Questions in a second; further ones are dropped, and asked again by who needs an answer. */
+/** Questions in a second. Further ones are dropped; resolvers repeat them. */
 export const maxQuestionsPerSecond = 100;
 
-/** Connections at once; name service uses them rarely. */
+/** Concurrent connections; name service uses them rarely. */
 const maxDnsConnections = 8;
 
 /** Milliseconds for one question over TCP. */
@@ -35,7 +35,7 @@ const noSuchName = 3;
 /** The address of a name inside; undefined for one that is not allowed. */
 export type AddressOf = (name: string) => string | undefined;
 
-/** Answers until the sockets are closed. */
+/** Answers questions until the sockets are closed. */
 export function serveNames(
   udp: DatagramSocket,
   tcp: Server,
@@ -109,7 +109,7 @@ function answerOnce(socket: Socket, answer: (question: Buffer) => Buffer | undef
   });
 }
 
-/** Whether another one is allowed in the second of now. */
+/** Whether the present second has room for another one. */
 function rateLimit(perSecond: number, nowMs: () => number): () => boolean {
   let [second, count] = [0, 0];
   return () => {

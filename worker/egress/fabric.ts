@@ -1,6 +1,11 @@
 /**
  * The network of one sandbox that may reach some hosts: name service and connections, served by
  * sockets of the worker inside the sandbox's namespace.
+ *
+ * A connection passes these files in order: dns.ts and names.ts give the name an address inside.
+ * tcp.ts accepts the connection, or http-proxy.ts in front of it. policy.ts finds its rules.
+ * upstream.ts resolves, checks and connects. first-bytes.ts checks what the tool sends. tcp.ts
+ * copies the bytes, or edge/edge.ts serves the requests. record.ts keeps the outcome.
  */
 import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,10 +17,11 @@ import {
   sandboxHostName,
 } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
+import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Clock } from "../support/clock.ts";
 import type { UpstreamParts } from "./upstream.ts";
 import { serveNames } from "./dns.ts";
-import type { Authority } from "./edge/authority.ts";
+import type { CertificateAuthority } from "./edge/authority.ts";
 import { type CredentialError, CredentialValues, placeholdersOf } from "./edge/credentials.ts";
 import { Edge } from "./edge/edge.ts";
 import { Trust } from "./edge/trust.ts";
@@ -37,12 +43,12 @@ const dnsPlace = { address: "127.0.0.1", port: 53 };
 /** Every address of the namespace. */
 const anyAddress = "0.0.0.0";
 
-/** Parts that all networks share. */
+/** What all networks share. */
 export interface EgressParts extends UpstreamParts {
-  /** A directory that sandboxes can mount from. */
+  /** A directory from which sandboxes can mount. */
   readonly scratchDir: string;
   readonly clock: Clock;
-  /** For credentials; without it there are no variables, and nobody is told. */
+  /** For credentials; without it `env:` finds no variables, and failures are not reported. */
   readonly credentials?: CredentialParts | undefined;
 }
 
@@ -56,7 +62,7 @@ export interface CredentialParts {
 export class Egress {
   readonly #parts: EgressParts;
   readonly #files: ReadonlyMap<string, string>;
-  /** By where links of the host's /etc lead, for sandboxes that see all of it. */
+  /** The same by the targets of links in the host's /etc, for sandboxes that see all of it. */
   readonly #linkedFiles: ReadonlyMap<string, string>;
   readonly #trust: Trust;
   readonly #credentials: CredentialValues;
@@ -90,15 +96,17 @@ export class Egress {
   }
 
   /**
-   * The network of sandboxes of a profile; undefined where it has none or the host's. Rejects where
-   * a file cannot be written.
+   * The network of sandboxes of a profile; undefined where it has none or the host's. Rejects with
+   * SandboxError with `isEgress` where a file cannot be written.
    */
   async networkOf({
     network: policy,
     readsEtc,
   }: Pick<Profile, "network" | "readsEtc">): Promise<SandboxNetwork | undefined> {
     if (typeof policy === "string") return undefined;
-    const trusted = await this.#trust.of(policy);
+    const trusted = await this.#trust.of(policy).catch((cause: unknown) => {
+      throw new SandboxError("an authority cannot be written", { cause, isEgress: true });
+    });
     const files = readsEtc ? this.#linkedFiles : this.#files;
     const placeholders = placeholdersOf(policy, this.#credentials);
     return {
@@ -110,7 +118,7 @@ export class Egress {
 
   async #serve(
     policy: NetworkPolicy,
-    authority: Authority | undefined,
+    authority: CertificateAuthority | undefined,
     sockets: NamespaceSockets,
     signal: AbortSignal,
   ): Promise<OpenNetwork> {
@@ -152,7 +160,7 @@ export class Egress {
     };
   }
 
-  #edgeOf(authority: Authority, signal: AbortSignal): Edge {
+  #edgeOf(authority: CertificateAuthority, signal: AbortSignal): Edge {
     const credentials = this.#credentials;
     const onCredentialFailed = this.#parts.credentials?.onFailed ?? (() => undefined);
     const host = this.#parts;

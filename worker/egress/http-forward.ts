@@ -3,6 +3,7 @@
  */
 import { type Agent, type IncomingMessage, type ServerResponse, request } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { pump } from "../support/streams/pump.ts";
 
 /** Bytes of the headers of a request or a response. */
 export const maxHeaderBytes = 32 * 1024;
@@ -21,11 +22,11 @@ const connectionHeaders = new Set([
 ]);
 
 /** A header's name and value. */
-type Header = readonly [name: string, value: string];
+export type Header = readonly [name: string, value: string];
 
-/** A request on its way. */
+/** A request to forward. */
 export interface Forwarding {
-  /** As it came; its body is taken from it. */
+  /** The received request; its body is read from it. */
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Path and query. */
@@ -35,7 +36,7 @@ export interface Forwarding {
   /** Connects to the host. Its error is thrown as it is. */
   readonly agent: Agent;
   readonly signal: AbortSignal;
-  /** Takes out of a header of the answer what the worker put into the request. */
+  /** Replaces in a header of the answer what the worker added to the request. */
   readonly hide?: (text: string) => string;
 }
 
@@ -72,7 +73,7 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   // Without an error where the host changes the protocol.
   outgoing.once("close", () => reject(new Error("the host did not answer")));
   // Without a frame around it the host would take a body for the next request.
-  if (isChunked || length !== undefined) incoming.pipe(outgoing);
+  if (isChunked || length !== undefined) pump(incoming, outgoing);
   else outgoing.end();
   incoming.once("error", reject);
   // A host may answer before it has read all.

@@ -2,19 +2,13 @@
  * The HTTP proxy of one sandbox, for programs that are configured for one. It connects as the
  * sandbox itself does: by the same rules, bounds and record.
  */
-import {
-  Agent,
-  type IncomingMessage,
-  STATUS_CODES,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { Agent, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { RefusalReason } from "../protocol/execution.ts";
 import { proxyPort } from "../protocol/network-rules.ts";
+import { localConnection } from "../support/streams/local-connection.ts";
 import { endToEndHeaders, forward } from "./http-forward.ts";
-import { BadRequestError, createStrictServer } from "./http-server.ts";
-import { localConnection } from "./local-connection.ts";
+import { BadRequestError, createStrictServer, statusMessage } from "./http-server.ts";
 import { type Authority, absoluteTarget, tunnelTarget } from "./proxy-target.ts";
 import type { NetworkRecord } from "./record.ts";
 import { type Connections, idleMs, maxConnectionsInAll, reset } from "./tcp.ts";
@@ -167,6 +161,8 @@ export class HttpProxy {
 interface Answer {
   readonly status: number;
   readonly text: string;
+  /** Shown in the status line too, which is all that many programs report. */
+  readonly reason?: RefusalReason;
 }
 
 /** Reasons that no other attempt changes. */
@@ -176,14 +172,15 @@ const forbidden: readonly RefusalReason[] = [
 ];
 
 function refusal({ host, port }: Authority, reason: RefusalReason): Answer {
-  if (reason === "too-many-connections")
-    return { status: 503, text: `${host}:${port}: too many connections (${reason})` };
+  const [status, text] = explanationOf(reason);
+  return { status, reason, text: `${host}:${port}: ${text} (${reason})` };
+}
+
+function explanationOf(reason: RefusalReason): readonly [status: number, text: string] {
+  if (reason === "too-many-connections") return [503, "too many connections"];
   return forbidden.includes(reason)
-    ? {
-        status: 403,
-        text: `${host}:${port}: the network of this tool does not allow it (${reason})`,
-      }
-    : { status: 502, text: `${host}:${port}: the host cannot be used (${reason})` };
+    ? [403, "the network of this tool does not allow it"]
+    : [502, "the host cannot be used"];
 }
 
 function problemOf({ code }: NodeJS.ErrnoException): Answer {
@@ -211,16 +208,17 @@ function headersOf(text: string): Record<string, string | number> {
   };
 }
 
-function answer(response: ServerResponse, { status, text }: Answer): void {
+function answer(response: ServerResponse, { status, text, reason }: Answer): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const line = `${text}\n`;
-  response.writeHead(status, headersOf(line));
+  response.writeHead(status, statusMessage(status, reason), headersOf(line));
   response.end(line);
 }
 
-function answerRaw(client: Socket, { status, text }: Answer): void {
+function answerRaw(client: Socket, { status, text, reason }: Answer): void {
   const line = `${text}\n`;
   const headers = Object.entries(headersOf(line)).map(([name, value]) => `${name}: ${value}\r\n`);
-  client.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers.join("")}\r\n${line}`);
+  const message = statusMessage(status, reason);
+  client.write(`HTTP/1.1 ${status} ${message}\r\n${headers.join("")}\r\n${line}`);
   client.destroySoon();
 }

@@ -1,16 +1,17 @@
 /**
  * Servers of HTTP/1.1 for connections of sandboxes, strict and bounded.
  */
-import { type IncomingMessage, type Server, createServer } from "node:http";
+import { type IncomingMessage, STATUS_CODES, type Server, createServer } from "node:http";
+import type { RefusalReason } from "../protocol/execution.ts";
 import { maxHeaderBytes } from "./http-forward.ts";
 
 /** Milliseconds for the headers of a request, and for what comes before it. */
 export const headersTimeoutMs = 10_000;
 
-/** How often that is looked at. */
+/** Milliseconds between two checks of that time. */
 const checkMs = 1_000;
 
-/** Headers that say where a request ends and whose it is: none of one connection. */
+/** Headers that give a request's end and host. `Connection` must not name them. */
 const framing = ["content-length", "transfer-encoding", "host"];
 
 /** What is read of a request. */
@@ -45,6 +46,12 @@ export function createStrictServer(idleMs: number, signal: AbortSignal): Server 
   return server;
 }
 
+/** The text of a status line, which is all that many programs report of a refusal. */
+export function statusMessage(status: number, reason: RefusalReason | undefined): string {
+  const usual = STATUS_CODES[status] ?? "";
+  return reason === undefined ? usual : `${usual} (${reason})`;
+}
+
 /**
  * What the parser lets through: headers of the message that would not go on, a version that no
  * request has in this form, and a body that does not end at one place for every reader (RFC 9112,
@@ -62,4 +69,11 @@ export function checkMessage({ headers, httpVersion }: RequestHead): void {
     throw new BadRequestError("the only Transfer-Encoding is chunked, in HTTP/1.1");
   if (headers["content-length"] !== undefined)
     throw new BadRequestError("Content-Length beside Transfer-Encoding");
+}
+
+/** The texts of all headers Host of a request. */
+export function hostHeadersOf({ rawHeaders }: Pick<RequestHead, "rawHeaders">): readonly string[] {
+  return rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "host",
+  );
 }

@@ -1,8 +1,7 @@
 /**
  * Decides what a sandbox may reach by the lists of its network.
  */
-import { BlockList } from "node:net";
-import { type HostPattern, matchesName } from "../protocol/host-pattern.ts";
+import { type HostPattern, isInRange, matchesName } from "../protocol/host-pattern.ts";
 import type { NetworkPolicy, NetworkRule } from "../protocol/network-rules.ts";
 import type { RequestRule } from "../protocol/request-rules.ts";
 
@@ -13,13 +12,13 @@ export type Destination =
 
 /** What the rules of every list that match grant together. */
 export interface Grant {
-  /** The rules, as their files have them. */
+  /** The texts of the rules, as in their files. */
   readonly rules: readonly string[];
   readonly allowsPrivate: boolean;
   readonly allowsAnySni: boolean;
   /**
-   * Of each list, what its rules say of requests; undefined where none says anything, so that the
-   * connection is not opened.
+   * The request rules of each list; undefined if no rule has any, so that the connection is not
+   * opened.
    */
   readonly requests?: readonly (readonly RequestRule[])[] | undefined;
 }
@@ -29,7 +28,7 @@ export function knowsName({ lists }: NetworkPolicy, name: string): boolean {
   return lists.every((rules) => rules.some(({ host }) => matchesName(host, name)));
 }
 
-/** What is granted; undefined where some list has no rule for it. */
+/** The grant of a connection; undefined if some list has no rule for it. */
 export function grantFor({ lists }: NetworkPolicy, destination: Destination): Grant | undefined {
   const matching = lists.map((rules) => rules.filter((rule) => matches(rule, destination)));
   if (lists.length === 0 || matching.some((rules) => rules.length === 0)) return undefined;
@@ -63,13 +62,4 @@ function matches({ host, ports }: NetworkRule, destination: Destination): boolea
 
 function matchesAddress(host: HostPattern, address: string): boolean {
   return host.kind === "any" || (host.kind === "range" && isInRange(host, address));
-}
-
-function isInRange(
-  { address, prefix }: Extract<HostPattern, { kind: "range" }>,
-  candidate: string,
-): boolean {
-  const range = new BlockList();
-  range.addSubnet(address, prefix, "ipv4");
-  return range.check(candidate, "ipv4");
 }

@@ -3,7 +3,7 @@
  */
 import { isIPv4 } from "node:net";
 import { canonicalName } from "../protocol/host-pattern.ts";
-import { BadRequestError, type RequestHead, checkMessage } from "./http-server.ts";
+import { BadRequestError, type RequestHead, checkMessage, hostHeadersOf } from "./http-server.ts";
 
 /** A name in the form of {@link canonicalName}, or an address of four decimal numbers. */
 export interface Authority {
@@ -64,15 +64,9 @@ function parseAuthority(text: string): { host: string; port: number | undefined 
 }
 
 /** Host must say the same as the target. HTTP/1.0 knows none. */
-function checkHost(
-  { rawHeaders, httpVersion }: RequestHead,
-  target: Authority,
-  defaultPorts: readonly number[],
-): void {
-  const hosts = rawHeaders.filter(
-    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "host",
-  );
-  if (hosts.length === 0 && httpVersion === "1.0") return;
+function checkHost(request: RequestHead, target: Authority, defaultPorts: readonly number[]): void {
+  const hosts = hostHeadersOf(request);
+  if (hosts.length === 0 && request.httpVersion === "1.0") return;
   const given = hosts.length === 1 ? parseAuthority(hosts[0] ?? "") : undefined;
   const isSame =
     given?.host === target.host &&

@@ -3,30 +3,37 @@
  */
 import { isHostName } from "../protocol/host-pattern.ts";
 import type { NetworkRefusal, NetworkUsage, RefusalReason } from "../protocol/execution.ts";
-import type { ConnectionLog, EndedConnection } from "../sandbox/network/sockets.ts";
+import {
+  type ConnectionLog,
+  type EndedConnection,
+  firstRefusals,
+} from "../sandbox/network/sockets.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Destination } from "./policy.ts";
 
+/** Refused names that are known of one sandbox; further ones count with each question. */
+const maxRefusedNames = 200;
+
 /** Different refusals that are kept of one sandbox; further ones are counted. */
 export const maxRefusals = 50;
-
-/** Refusals of one sandbox that its connection log has; further ones are counted. */
-export const maxLoggedRefusals = 200;
 
 type Time = Pick<Clock, "monotonicMs">;
 
 /** Counts of one sandbox, and its connections, which wait for the call that follows them. */
 export class NetworkRecord implements NetworkUsage, ConnectionLog {
   connections = 0;
+  open = 0;
   sentBytes = 0;
   receivedBytes = 0;
   refused = 0;
   readonly refusals: NetworkRefusal[] = [];
   readonly #known = new Set<string>();
+  /** The first ones. A program asks several questions for one name. */
+  readonly #refusedNames = new Set<string>();
   readonly #clock: Time;
-  /** At most those that a sandbox may make, and {@link maxLoggedRefusals}. */
+  /** At most those that a sandbox may make, and its first refusals. */
   readonly #waiting: EndedConnection[] = [];
-  #onEnded = (connection: EndedConnection): void => void this.#waiting.push(connection);
+  #onEnded = firstRefusals((connection) => this.#waiting.push(connection));
 
   constructor(clock: Time) {
     this.#clock = clock;
@@ -39,23 +46,27 @@ export class NetworkRecord implements NetworkUsage, ConnectionLog {
 
   /** A connection that begins; the caller ends it. */
   begin(destination: Destination): OpenConnection {
+    this.open++;
     return new OpenConnection(destination, this, this.#clock);
   }
 
-  /** A question for a name that no rule allows. */
+  /** A question for a name that no rule allows. The first one for a name counts. */
   refuseName(asked: string): void {
     // Others may be anything that a terminal or a model acts on.
     const name = isHostName(asked) ? asked : "(no name of a host)";
+    if (this.#refusedNames.has(asked)) return;
+    if (this.#refusedNames.size < maxRefusedNames) this.#refusedNames.add(asked);
     const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
-    this.ended({ name, refusal: "name-not-allowed", ...nothing });
+    this.report({ name, refusal: "name-not-allowed", refusedPart: "name", ...nothing });
   }
 
   /** Called once for each connection, each refused name, and each refused request. */
-  ended(connection: EndedConnection): void {
+  report(connection: EndedConnection): void {
     const { name, address = "", port, refusal: reason } = connection;
-    const isLogged = reason === undefined || ++this.refused <= maxLoggedRefusals;
-    if (isLogged) this.#onEnded(connection);
-    if (reason === undefined || this.refusals.length >= maxRefusals) return;
+    this.#onEnded(connection);
+    if (reason === undefined) return;
+    this.refused++;
+    if (this.refusals.length >= maxRefusals) return;
     const host = name ?? address;
     const key = `${reason} ${port} ${host}`;
     if (!this.#known.has(key))
@@ -98,13 +109,15 @@ export class OpenConnection {
 
   /** A request on it that is refused, while the connection goes on. */
   refuseRequest(refusal: RefusalReason): void {
-    this.#report({ refusal, sentBytes: 0, receivedBytes: 0, durationMs: 0 });
+    const nothing = { sentBytes: 0, receivedBytes: 0, durationMs: 0 };
+    this.#report({ refusal, refusedPart: "request", ...nothing });
   }
 
   /** Ends it, refused or not. The first call counts. */
   end(refusal?: RefusalReason): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#record.open--;
     this.#report({
       ...(refusal !== undefined && { refusal }),
       sentBytes: this.#sentBytes,
@@ -115,7 +128,7 @@ export class OpenConnection {
 
   #report(end: Omit<EndedConnection, "name" | "address" | "port" | "rules">): void {
     const { kind, port } = this.#destination;
-    this.#record.ended({
+    this.#record.report({
       ...(kind === "name" && { name: this.#destination.name }),
       ...(this.address !== undefined && { address: this.address }),
       port,

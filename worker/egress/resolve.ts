@@ -1,5 +1,5 @@
 /**
- * Finds the addresses of names for sandboxes, and those of what no sandbox reaches.
+ * Finds the addresses of names for sandboxes, and of the endpoints that no sandbox reaches.
  */
 import { readFile } from "node:fs/promises";
 import { Resolver, lookup } from "node:dns/promises";
@@ -12,6 +12,9 @@ const questions = { timeout: 2_000, tries: 2 };
 
 /** Milliseconds after which the addresses of an endpoint are looked up again. */
 const refreshMs = 30_000;
+
+/** The same where there was no answer: connections wait for it. */
+const retryMs = 5_000;
 
 /** Bytes of /etc/hosts that are read. */
 const maxHostsBytes = 1024 * 1024;
@@ -48,7 +51,8 @@ export async function lookUpByHost(
   signal: AbortSignal,
   servers?: readonly string[],
 ): Promise<Lookup> {
-  const known = await addressesInHosts(name);
+  const text = await readFile("/etc/hosts", "utf8").catch(() => "");
+  const known = addressesInHosts(text.slice(0, maxHostsBytes), name);
   // The file may change at any time.
   if (known.length > 0) return { addresses: known, ttlSeconds: 0 };
   const resolver = new Resolver(questions);
@@ -72,10 +76,9 @@ export async function lookUpByHost(
   }
 }
 
-async function addressesInHosts(name: string): Promise<readonly string[]> {
-  const text = await readFile("/etc/hosts", "utf8").catch(() => "");
+/** Addresses of a name by a file like hosts(5), IPv4 first, each in the spelling of a socket. */
+export function addressesInHosts(text: string, name: string): readonly string[] {
   const found = text
-    .slice(0, maxHostsBytes)
     .split("\n")
     .map((line) =>
       line
@@ -95,7 +98,7 @@ function plainAddress(address: string): string {
   return new SocketAddress({ address, family: isIPv4(address) ? "ipv4" : "ipv6" }).address;
 }
 
-/** What no sandbox reaches, whatever its lists say. */
+/** The endpoints of the worker, which no list opens. */
 export class WorkerEndpoints {
   readonly #endpoints: readonly WorkerEndpoint[];
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -103,7 +106,8 @@ export class WorkerEndpoints {
   /** Every address that an endpoint had so far. */
   readonly #addresses = new Map<string, Set<string>>();
   readonly #refreshing = new Map<string, Promise<void>>();
-  readonly #refreshedMs = new Map<string, number>();
+  /** When the addresses of an endpoint are looked up again. */
+  readonly #dueMs = new Map<string, number>();
 
   /** @param resolve as the worker itself finds its broker, unless given */
   constructor(
@@ -116,7 +120,7 @@ export class WorkerEndpoints {
     this.#resolve = resolve;
   }
 
-  /** Whether it is one; also where an endpoint of this port has no known address. */
+  /** Whether this is an endpoint; also true if an endpoint with this port has no known address. */
   async has(address: string, port: number): Promise<boolean> {
     for (const { host, port: theirs, hasMorePorts = false } of this.#endpoints) {
       if (theirs !== port && !hasMorePorts) continue;
@@ -133,18 +137,20 @@ export class WorkerEndpoints {
   }
 
   #refresh(host: string): Promise<void> {
-    const nowMs = this.#clock.monotonicMs();
     const running = this.#refreshing.get(host);
     if (running !== undefined) return running;
-    if (nowMs - (this.#refreshedMs.get(host) ?? -Infinity) < refreshMs) return Promise.resolve();
+    if (this.#clock.monotonicMs() < (this.#dueMs.get(host) ?? -Infinity)) return Promise.resolve();
     const refreshing = this.#resolve(host)
       .then((found) => {
         this.#addresses.set(host, new Set([...(this.#addresses.get(host) ?? []), ...found]));
-        this.#refreshedMs.set(host, nowMs);
+        return refreshMs;
       })
       // What was known stays; without any, the port is closed until there is an answer.
-      .catch(() => undefined)
-      .finally(() => this.#refreshing.delete(host));
+      .catch(() => retryMs)
+      .then((waitMs) => {
+        this.#dueMs.set(host, this.#clock.monotonicMs() + waitMs);
+        this.#refreshing.delete(host);
+      });
     this.#refreshing.set(host, refreshing);
     return refreshing;
   }

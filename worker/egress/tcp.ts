@@ -2,11 +2,12 @@
  * Connections of a sandbox to hosts, each checked and spliced.
  */
 import { type Socket, isIPv4 } from "node:net";
-import { getExtensionData, readTlsClientHello } from "read-tls-client-hello";
 import type { RefusalReason } from "../protocol/execution.ts";
 import type { NetworkPolicy } from "../protocol/network-rules.ts";
+import { pump } from "../support/streams/pump.ts";
 import { RefusedError, type UpstreamParts, connectUpstream } from "./upstream.ts";
 import type { Edge } from "./edge/edge.ts";
+import { firstByte, handshakeRecord, refusalOfFirstBytes } from "./first-bytes.ts";
 import type { SandboxNames } from "./names.ts";
 import { type Destination, type Grant, grantFor } from "./policy.ts";
 import type { NetworkRecord, OpenConnection } from "./record.ts";
@@ -17,16 +18,7 @@ export const maxConnectionsInAll = 1_000;
 /** Milliseconds without a byte in any direction, after which a connection ends. */
 export const idleMs = 5 * 60_000;
 
-/** Milliseconds for the first message of TLS. */
-const helloMs = 10_000;
-
-/** The port on which nothing but TLS passes. */
-const tlsPort = 443;
-
 const unreachable = new RefusedError("unreachable");
-
-/** First byte of a TLS handshake: RFC 8446, section 5.1. */
-const handshakeRecord = 0x16;
 
 /** What serves the connections of one sandbox. */
 export interface ConnectionParts {
@@ -34,7 +26,7 @@ export interface ConnectionParts {
   readonly names: SandboxNames;
   readonly record: NetworkRecord;
   readonly host: UpstreamParts;
-  /** Serves what rules look into; undefined where none does. */
+  /** Serves connections that rules open; undefined if none does. */
   readonly edge: Pick<Edge, "take"> | undefined;
   /** Called when no further connection may be made. */
   readonly onLast: () => void;
@@ -42,12 +34,20 @@ export interface ConnectionParts {
   readonly signal: AbortSignal;
 }
 
-/** What the end inside learns of its connection. */
+/** Reports to the end of the connection inside. */
 export interface Outcome {
-  /** Called before anything is read or written, once there is no refusal but by first bytes. */
+  /** Called before the first byte, once only first bytes can still refuse the connection. */
   readonly onOpen?: () => void;
   /** Called at most once; it ends the connection. */
   readonly onRefused: (reason: RefusalReason) => void;
+}
+
+/** A connection that some rules allow. */
+interface DecidedConnection {
+  readonly client: Socket;
+  readonly destination: Destination;
+  readonly connection: OpenConnection;
+  readonly grant: Grant;
 }
 
 /** Splices connections until its signal aborts. */
@@ -65,7 +65,7 @@ export class Connections {
     });
   }
 
-  /** Takes over a paused connection from inside. Never throws. */
+  /** Takes over a paused connection of the sandbox. Never throws. */
   take(client: Socket): void {
     const { localAddress: address, localPort: port } = client;
     client.on("error", () => undefined);
@@ -97,7 +97,7 @@ export class Connections {
     });
   }
 
-  /** Where a host inside leads: a name, or an address of IPv4, which may be that of a name. */
+  /** The destination of a name, or of an IPv4 address, which may be that of a name inside. */
   destinationAt(host: string, port: number): Destination {
     const name = isIPv4(host) ? this.#parts.names.nameOf(host) : host;
     return name === undefined
@@ -111,14 +111,22 @@ export class Connections {
     connection: OpenConnection,
     { onOpen }: Outcome,
   ): Promise<void> {
-    const { policy, host, signal } = this.#parts;
+    const { policy } = this.#parts;
     const grant = grantFor(policy, destination);
     if (grant === undefined) throw new RefusedError("no-rule");
     connection.rules = grant.rules;
-    if (grant.requests !== undefined) {
-      onOpen?.();
-      return this.#openFor(client, destination, grant, connection);
-    }
+    const decided = { client, destination, connection, grant };
+    if (grant.requests === undefined) return this.#splice(decided, onOpen);
+    onOpen?.();
+    return this.#giveToEdge(decided);
+  }
+
+  /** Connects to the host, and copies the bytes of both. */
+  async #splice(
+    { client, destination, connection, grant }: DecidedConnection,
+    onOpen: Outcome["onOpen"],
+  ): Promise<void> {
+    const { host, signal } = this.#parts;
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error("the connection is gone"));
     client.once("close", onClose);
@@ -146,17 +154,11 @@ export class Connections {
     upstream.resume();
     const reason = await refusalOfFirstBytes(client, destination, grant);
     if (reason !== undefined) throw new RefusedError(reason);
-    client.on("data", (chunk: Buffer) => connection.sent(chunk.byteLength));
-    client.pipe(upstream);
+    pump(client, upstream, (chunk) => connection.sent(chunk.byteLength));
   }
 
-  /** Gives it to the edge, once its first bytes are what they have to be. */
-  async #openFor(
-    client: Socket,
-    destination: Destination,
-    grant: Grant,
-    connection: OpenConnection,
-  ): Promise<void> {
+  /** Gives the connection to the edge, once its first bytes are allowed. */
+  async #giveToEdge({ client, destination, connection, grant }: DecidedConnection): Promise<void> {
     const { edge } = this.#parts;
     const { requests } = grant;
     // Only rules for names look into requests.
@@ -178,7 +180,7 @@ export class Connections {
   }
 }
 
-/** Whether all was written; else calls when it is. */
+/** Whether all bytes are written; if not, calls back when they are. */
 function writeNow(client: Socket, bytes: Uint8Array, onWritten: () => void): boolean {
   let isNow = true;
   client.write(bytes, (error) => {
@@ -204,61 +206,4 @@ export function reset(client: Socket): void {
   const isEnding = client.writableEnded && !client.writableFinished;
   if (isEnding) client.destroy();
   else client.resetAndDestroy();
-}
-
-/** TLS must name the host of the connection: others are behind the same address. */
-async function refusalOfFirstBytes(
-  client: Socket,
-  destination: Destination,
-  { allowsAnySni }: Grant,
-): Promise<RefusalReason | undefined> {
-  const first = await firstByte(client);
-  if (first === undefined) return undefined;
-  if (first !== handshakeRecord)
-    return destination.port === tlsPort && !allowsAnySni ? "not-tls" : undefined;
-  if (allowsAnySni || destination.kind === "address") return undefined;
-  const end = (): void => void client.destroy();
-  const timer = setTimeout(end, helloMs);
-  client.once("end", end);
-  try {
-    const hello = await readTlsClientHello(client);
-    const { serverName = "" } = getExtensionData(hello, "server_name") ?? {};
-    const isSame = serverName.toLowerCase() === destination.name;
-    return isSame && !hasOtherBits(client, destination.name) ? undefined : "sni";
-  } catch {
-    return "sni";
-  } finally {
-    clearTimeout(timer);
-    client.off("end", end);
-  }
-}
-
-/**
- * Whether what waits has the name with other high bits, which the parser drops and servers do not.
- */
-function hasOtherBits(client: Socket, name: string): boolean {
-  const bytes = client.read() as Buffer | null;
-  if (bytes === null) return false;
-  client.unshift(bytes);
-  const count = (text: string): number => text.toLowerCase().split(name).length;
-  return count(bytes.toString("ascii")) !== count(bytes.toString("latin1"));
-}
-
-/** Undefined for a connection that ends without one. */
-async function firstByte(client: Socket): Promise<number | undefined> {
-  for (;;) {
-    const chunk = client.read() as Buffer | null;
-    if (chunk !== null) {
-      client.unshift(chunk);
-      return chunk[0];
-    }
-    if (client.readableEnded || client.destroyed) return undefined;
-    await new Promise<void>((resolve) => {
-      const settle = (): void => {
-        for (const event of ["readable", "end", "close"]) client.off(event, settle);
-        resolve();
-      };
-      for (const event of ["readable", "end", "close"]) client.once(event, settle);
-    });
-  }
 }

@@ -1,5 +1,5 @@
 /**
- * Connects to what a sandbox may reach: resolves, checks every address, takes one of those.
+ * Connects to the hosts of a sandbox: resolves, checks every address, connects to one of those.
  */
 import { type Socket, connect } from "node:net";
 import { type TLSSocket, connect as connectTls } from "node:tls";
@@ -25,7 +25,7 @@ const readBytes = 64 * 1024;
  */
 export type Reader = (bytes: Uint8Array) => boolean;
 
-/** What connecting needs to know of the host. */
+/** What all connections of this worker share. */
 export interface UpstreamParts {
   readonly resolve: Resolve;
   readonly endpoints: Pick<WorkerEndpoints, "has">;
@@ -39,9 +39,9 @@ interface RefusedOptions extends ErrorOptions {
 /** Why a sandbox is not connected. */
 export class RefusedError extends Error {
   readonly reason: RefusalReason;
-  /** The address that was refused; for the operator, not for the tool. */
+  /** The refused address; for the operator, not for the tool. */
   readonly address: string | undefined;
-  /** What says more, such as the code of a certificate. */
+  /** More about the reason, such as the code of a certificate error. */
   readonly detail: string | undefined;
 
   constructor(reason: RefusalReason, options: RefusedOptions = {}) {

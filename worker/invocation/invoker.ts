@@ -18,6 +18,7 @@ import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { CallTooOld } from "./age.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
@@ -25,6 +26,7 @@ import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity
 import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, saveOutputs } from "./steps/collect.ts";
+import { followConnections } from "./steps/follow-connections.ts";
 import { CallRecord } from "./call-record.ts";
 import {
   type CallTimes,
@@ -50,6 +52,7 @@ export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly artifactLimits: ArtifactLimits;
   readonly transfers: Transfers;
   readonly toolLogs: ToolLogs;
+  readonly egress: Pick<EgressCounts, "of">;
 }
 
 /** Context of a running call. */
@@ -160,7 +163,11 @@ async function run(
   if (limitMs <= 0) throw new TimeLimitReached();
   record.begin();
   const execution = await acquired.start();
-  context.audit?.follow(sandbox.connections);
+  using _connections = followConnections(
+    sandbox.connections,
+    () => parts.egress.of(tool.name),
+    context.audit,
+  );
   const { statusBytes } = profile.limits;
   status.bound(statusBytes, (peak) =>
     execution.end({ limit: "statusBytes", bound: statusBytes, peak }),

@@ -2,9 +2,8 @@
  * Parses a manifest file to a Manifest, or to all of its problems with line and column.
  */
 import type { Credential } from "../protocol/credential.ts";
-import { type Network, toNetwork } from "../protocol/network-rules.ts";
-import { entryNameSchema, toLimits } from "../protocol/operator-fields.ts";
-import { defaultQueue } from "../protocol/queue-names.ts";
+import type { Network } from "../protocol/network-rules.ts";
+import { entryNameSchema } from "../protocol/operator-fields.ts";
 import { publicRefusal } from "../protocol/refusal.ts";
 import { credentialProblems } from "../protocol/request-rules.ts";
 import { expectation } from "../support/text/expectation.ts";
@@ -23,19 +22,11 @@ import {
 } from "../support/json/yaml-document.ts";
 import { readCredentials } from "./fields/credentials.ts";
 import { deadRules } from "./fields/dead-rules.ts";
-import { descriptionKeys, toGivenDescription } from "./fields/described.ts";
-import { isExecutable, toResourceLimits } from "./fields/executable.ts";
-import { toMount } from "./fields/host.ts";
-import { toPackageSet } from "./fields/packages.ts";
-import {
-  type Manifest,
-  ManifestError,
-  type ToolCallable,
-  type ToolEntry,
-  type UnavailableTool,
-} from "./manifest.ts";
+import { descriptionKeys } from "./fields/described.ts";
+import { isExecutable } from "./fields/executable.ts";
+import { toEntries } from "./entries.ts";
+import { type Manifest, ManifestError, type ToolEntry, type UnavailableTool } from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
-import { toWarmBounds } from "./fields/warm.ts";
 import {
   foreignKeys,
   maxTools,
@@ -233,78 +224,4 @@ function kindOf(fields: unknown): keyof ToolSchemas {
   if (!isRecord(fields)) return "python";
   if (isExecutable(fields)) return "executable";
   return fields["runtime"] === "node" ? "node" : "python";
-}
-
-/** Each tool that an entry names in `tools`, or itself. */
-function toEntries(
-  name: string,
-  fields: ToolFields,
-  credentials: ReadonlyMap<string, Credential>,
-): readonly ToolEntry[] {
-  const network = fields.network ? toNetwork(fields.network, credentials) : undefined;
-  const provided = fields.tools ?? [];
-  if (provided.length === 0) return [toEntry(name, fields, network, undefined)];
-  return provided.map((tool) => toEntry(tool, fields, network, tool));
-}
-
-function toEntry(
-  name: string,
-  fields: ToolFields,
-  network: Network | undefined,
-  provides: string | undefined,
-): ToolEntry {
-  return {
-    name,
-    ...("executable" in fields ? toProgram(name, fields) : toModule(fields, provides)),
-    description: provides === undefined ? (fields.description ?? undefined) : undefined,
-    described: provides === undefined ? toGivenDescription(fields) : {},
-    argumentRules: { validate: fields.validate ?? true, coerce: fields.coerce ?? false },
-    timeoutSeconds: fields.timeout_seconds ?? undefined,
-    profile: fields.sandbox_profile ?? undefined,
-    limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },
-    network,
-    isolate: fields.isolate ?? false,
-    mounts: (fields.mounts ?? []).map(toMount),
-    devices: [...new Set(fields.devices ?? [])],
-    idempotent: fields.idempotent ?? true,
-    queue: fields.queue ?? defaultQueue,
-    start: fields.start ?? "auto",
-    warm: toWarmBounds(fields.warm),
-    env: [...new Set(fields.env ?? [])],
-  };
-}
-
-type ProgramFields = Extract<ToolFields, { executable: string }>;
-type ModuleFields = Exclude<ToolFields, ProgramFields>;
-
-function toProgram(tool: string, { executable, tool_dir: directory }: ProgramFields) {
-  return {
-    runtime: "executable" as const,
-    module: executable,
-    ...(typeof directory === "string" && { toolDir: directory }),
-    callable: { kind: "program" as const, name: tool },
-    packages: undefined,
-    interpreter: undefined,
-  };
-}
-
-function toModule(fields: ModuleFields, provides: string | undefined) {
-  const runtime = fields.runtime ?? ("python" as const);
-  return {
-    runtime,
-    module: fields.module,
-    callable: toCallable(fields, provides),
-    packages: toPackageSet(runtime, fields),
-    interpreter: fields.python ?? fields.node ?? undefined,
-  };
-}
-
-/** The schema guarantees one of them; a class has precedence. */
-function toCallable(
-  { function: name, class_name: className }: ModuleFields,
-  provides: string | undefined,
-): ToolCallable {
-  if (typeof className !== "string") return { kind: "function", name: name ?? "" };
-  if (provides !== undefined) return { kind: "provider", name: className, provides };
-  return { kind: "class", name: className };
 }

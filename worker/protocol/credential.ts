@@ -22,6 +22,15 @@ export interface CredentialSource {
   readonly name: string;
 }
 
+/** What {@link toSource} takes. */
+export const sourcePattern = /^(?:file:\/[^\0]*|env:[A-Za-z_][A-Za-z0-9_]*)$/;
+
+/** A source as documents spell it: `file:/PATH` or `env:NAME`. */
+export function toSource(text: string): CredentialSource {
+  const [kind = "", ...name] = text.split(":");
+  return { kind: kind as CredentialSource["kind"], name: name.join(":") };
+}
+
 /** A credential of the manifest. */
 export interface Credential {
   readonly name: string;

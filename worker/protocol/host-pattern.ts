@@ -1,8 +1,8 @@
 /**
  * Hosts as operators write them: names, domains, addresses and ranges.
  */
-import { isIP, isIPv4 } from "node:net";
-import { domainToASCII } from "node:url";
+import { BlockList, isIP, isIPv4 } from "node:net";
+import { domainToASCII, domainToUnicode } from "node:url";
 import type { z } from "zod";
 
 /**
@@ -13,6 +13,9 @@ export type HostPattern =
   | { readonly kind: "any" }
   | { readonly kind: "name" | "subdomains" | "domain"; readonly name: string }
   | { readonly kind: "range"; readonly address: string; readonly prefix: number };
+
+/** Addresses of IPv4, as `192.0.2.0/24`. */
+export type AddressRange = Extract<HostPattern, { kind: "range" }>;
 
 /** How a rule is written. */
 export const ruleText = "a host with ports, such as api.example.com:443";
@@ -55,11 +58,17 @@ function problemOfHost(host: string): string | undefined {
   const plain = host.replace(/^(?:\*\.|\.)/, "");
   if (plain.includes("*")) return "a * can stand only as the whole first label";
   const name = canonicalName(plain);
-  if (!namePattern.test(name)) return `expected ${ruleText}, found a name that is none`;
+  if (!namePattern.test(name)) return `expected ${ruleText}, found no valid host name`;
   if (plain !== host && !name.includes("."))
     return `${host} would allow a whole top-level domain; name a domain below it`;
+  if (hasUndecodableLabel(name)) return `expected ${ruleText}, found no encoding of IDNA`;
   if (endsAsAddress(name)) return "expected an address of four decimal numbers, such as 192.0.2.10";
   return undefined;
+}
+
+/** Whether a label is no encoding of IDNA, though it begins as one: RFC 5890, section 2.3.1. */
+function hasUndecodableLabel(name: string): boolean {
+  return /(?:^|\.)xn--/.test(domainToUnicode(name));
 }
 
 /** In the form of {@link canonicalName}. */
@@ -98,4 +107,11 @@ export function matchesName(host: HostPattern, name: string): boolean {
     case "range":
       return false;
   }
+}
+
+/** Whether an address of IPv4 is one of the range. */
+export function isInRange({ address, prefix }: AddressRange, candidate: string): boolean {
+  const range = new BlockList();
+  range.addSubnet(address, prefix, "ipv4");
+  return range.check(candidate, "ipv4");
 }

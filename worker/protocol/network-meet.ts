@@ -1,9 +1,8 @@
 /**
  * What two networks allow together, such as a tool's and a request's.
  */
-import { BlockList } from "node:net";
 import { isDeepStrictEqual } from "node:util";
-import type { HostPattern } from "./host-pattern.ts";
+import { type HostPattern, isInRange } from "./host-pattern.ts";
 import type { Network, NetworkRule } from "./network-rules.ts";
 
 type List = readonly NetworkRule[];
@@ -68,7 +67,9 @@ function otherMembers(rule: NetworkRule): object {
 function isWithinHost(host: HostPattern, wider: HostPattern): boolean {
   if (wider.kind === "any") return true;
   if (host.kind === "any") return false;
-  if (wider.kind === "range") return host.kind === "range" && isWithinRange(host, wider);
+  if (wider.kind === "range") {
+    return host.kind === "range" && host.prefix >= wider.prefix && isInRange(wider, host.address);
+  }
   if (host.kind === "range") return false;
   const isBelow = host.name.endsWith(`.${wider.name}`);
   const isSame = host.name === wider.name;
@@ -80,13 +81,4 @@ function isWithinHost(host: HostPattern, wider: HostPattern): boolean {
     case "domain":
       return isBelow || isSame;
   }
-}
-
-type Range = Extract<HostPattern, { kind: "range" }>;
-
-function isWithinRange(range: Range, wider: Range): boolean {
-  if (range.prefix < wider.prefix) return false;
-  const addresses = new BlockList();
-  addresses.addSubnet(wider.address, wider.prefix, "ipv4");
-  return addresses.check(range.address, "ipv4");
 }

@@ -27,7 +27,7 @@ export interface NetworkRule {
  */
 export interface NetworkPolicy {
   readonly lists: readonly (readonly NetworkRule[])[];
-  /** Connections at once. */
+  /** Concurrent connections. */
   readonly maxConnections: number;
 }
 
@@ -43,7 +43,7 @@ const publicPorts = [80, 443];
 /** Ports of a rule that names none. */
 const defaultPorts = [443];
 
-/** Connections at once where the list does not say. */
+/** Concurrent connections of a list without `max_connections`. */
 const defaultMaxConnections = 64;
 
 /** Rules of one list. */
@@ -88,15 +88,18 @@ const ruleObject = z
   .strictObject(ruleFields, acceptsKeys("a rule", Object.keys(ruleFields)))
   .superRefine(refuseRequestFields);
 
-const ruleSchema = z.union([
-  z.string().superRefine((text, context) => {
-    const { host, ports } = splitRule(text);
-    refuseHost(host, context);
-    if (ports.length === 0 || ports.some((port) => !portSchema.safeParse(port).success))
-      context.addIssue({ code: "custom", message: accepts(portsText).error({ input: text }) });
-  }),
-  ruleObject,
-]);
+const ruleSchema = z.union(
+  [
+    z.string().superRefine((text, context) => {
+      const { host, ports } = splitRule(text);
+      refuseHost(host, context);
+      if (ports.length === 0 || ports.some((port) => !portSchema.safeParse(port).success))
+        context.addIssue({ code: "custom", message: accepts(portsText).error({ input: text }) });
+    }),
+    ruleObject,
+  ],
+  accepts(`${ruleText}, or a map of a rule`),
+);
 
 const listFields = {
   allow: z
@@ -158,7 +161,7 @@ export const publicNetwork: NetworkPolicy = {
 /** The field's output. */
 export type NetworkField = z.output<typeof networkField>;
 
-/** What the field says. An empty list is `none`. Its credentials are among the given ones. */
+/** The network of a field. An empty list is `none`. Its credentials are among the given ones. */
 export function toNetwork(field: NetworkField, credentials: Credentials = new Map()): Network {
   if (field === "public") return publicNetwork;
   if (typeof field === "string") return field;
@@ -215,7 +218,9 @@ function flowText(rule: object): string {
 
 function splitRule(text: string): { readonly host: string; readonly ports: readonly number[] } {
   const colon = text.indexOf(":");
-  if (colon === -1) return { host: text, ports: defaultPorts };
+  // No ports follow the colons of URLs, users and IPv6: these are refused as hosts, unsplit.
+  const isUnsplit = colon === -1 || /^\[|@|:\/\/|:.*:/.test(text);
+  if (isUnsplit) return { host: text, ports: defaultPorts };
   const ports = text.slice(colon + 1).split(",");
   return {
     host: text.slice(0, colon),

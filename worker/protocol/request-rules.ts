@@ -7,7 +7,7 @@ import { accepts, expectation } from "../support/text/expectation.ts";
 import { type Credential, covers } from "./credential.ts";
 import { toPattern } from "./host-pattern.ts";
 
-/** What a rule says of requests; undefined members allow every method or path. */
+/** Requests that a rule allows; undefined members allow every method or path. */
 export interface RequestRule {
   readonly methods?: readonly string[] | undefined;
   /** Whole paths, or all below one: `/v1/*`. */
@@ -97,7 +97,7 @@ interface ListFields {
   readonly allow?: readonly (string | RuleFields)[] | undefined;
 }
 
-/** What is wrong with the credentials that a list names, each with its place in the field. */
+/** Problems of the credentials that a list names, each with its place in the field. */
 export function credentialProblems(
   field: string | ListFields,
   credentials: ReadonlyMap<string, Credential>,

@@ -28,6 +28,8 @@ interface SchemaIssue {
   readonly message: string;
   /** The unknown keys of an issue about keys. */
   readonly keys?: readonly string[];
+  /** Of a value that is none of several alternatives: the issues with each. */
+  readonly errors?: readonly (readonly SchemaIssue[])[];
 }
 
 /** One line for people: `FILE:LINE:COLUMN: tool "x": field: message`. */
@@ -87,7 +89,7 @@ export class DocumentProblems {
 
   /** Adds the issues of a schema for the value at `path`; an unknown key has its own position. */
   addIssues(path: Path, error: { readonly issues: readonly SchemaIssue[] } | undefined): void {
-    for (const issue of error?.issues ?? []) {
+    for (const issue of (error?.issues ?? []).flatMap(issuesInside)) {
       const fullPath = [...path, ...issue.path];
       if (issue.code === "unrecognized_keys")
         for (const key of issue.keys ?? []) this.add([...fullPath, key], issue.message, "key");
@@ -109,6 +111,18 @@ export class DocumentProblems {
     const shown = text.length > maxNameLength ? `${text.slice(0, maxNameLength)}…` : text;
     return { entry: `${this.#kind} ${JSON.stringify(shown)}`, field: fieldName(inside) };
   }
+}
+
+/**
+ * Of a value that is none of several alternatives, the issues inside the one of its own kind: a map
+ * with a wrong member is not just "no map that is accepted".
+ */
+function issuesInside(issue: SchemaIssue): readonly SchemaIssue[] {
+  const inside = issue.errors?.find((issues) => issues.some(({ path }) => path.length > 0));
+  if (inside === undefined) return [issue];
+  return inside
+    .flatMap(issuesInside)
+    .map((found) => ({ ...found, path: [...issue.path, ...found.path] }));
 }
 
 /** `env[1]`, `limits.memory_mb`. Unusual keys are quoted and cut. */

@@ -1,8 +1,8 @@
 /**
  * Health probes for an orchestrator, under the names that deployments of this family of workers ask
- * for.
+ * for, and metrics.
  */
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 
 /** An `import` would load `fetch` and `WebSocket`, too: a tenth of all that a worker loads. */
 const { createServer } = process.getBuiltinModule("node:http");
@@ -22,6 +22,14 @@ export interface Health {
   packages?(): object | undefined;
   /** Whether it was ready once. */
   hasStarted(): boolean;
+  /** The page `/metrics`; 500 where it rejects. Undefined: there is none. */
+  readonly metrics?: (() => Promise<Page>) | undefined;
+}
+
+/** A page that is not JSON. */
+export interface Page {
+  readonly contentType: string;
+  readonly text: string;
 }
 
 /** Where the server listens. */
@@ -38,17 +46,21 @@ export interface HealthServer extends AsyncDisposable {
 
 /**
  * Answers 200, or 503 with `{"ok": false, "missing": [...]}`; `/readyz` tells `warnings` and
- * `packages`, too. 404 to anything but a probe. Rejects when address and port cannot be had. The
- * caller owns the server.
+ * `packages`, too. 404 to anything but a probe and `/metrics`. Rejects when address and port cannot
+ * be had. The caller owns the server.
  */
 export async function startHealthServer(
   { port, host }: HealthAddress,
   health: Health,
 ): Promise<HealthServer> {
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
-    const answer = route(request.url ?? "", health);
-    response.writeHead(answer.status, { "content-type": "application/json" });
-    response.end(JSON.stringify(answer.body));
+    const path = request.url?.split("?")[0] ?? "";
+    if (path === "/metrics" && health.metrics !== undefined)
+      health.metrics().then(
+        (page) => send(response, 200, page),
+        () => sendJson(response, { status: 500, body: { ok: false } }),
+      );
+    else sendJson(response, route(path, health));
   });
   server.maxConnections = maxConnections;
   await new Promise<void>((resolve, reject) => {
@@ -58,13 +70,22 @@ export async function startHealthServer(
   return { port: portOf(server), [Symbol.asyncDispose]: () => close(server) };
 }
 
+function send(response: ServerResponse, status: number, { contentType, text }: Page): void {
+  response.writeHead(status, { "content-type": contentType });
+  response.end(text);
+}
+
+function sendJson(response: ServerResponse, { status, body }: HealthAnswer): void {
+  send(response, status, { contentType: "application/json", text: JSON.stringify(body) });
+}
+
 interface HealthAnswer {
   readonly status: number;
   readonly body: object;
 }
 
-function route(url: string, health: Health): HealthAnswer {
-  switch (url.split("?")[0]) {
+function route(path: string, health: Health): HealthAnswer {
+  switch (path) {
     case "/livez":
     case "/healthz":
     case "/health":

@@ -23,6 +23,7 @@ import { openClaims } from "../invocation/claims/shared-claims.ts";
 import { openStarts } from "../pool/open.ts";
 import type { Starts } from "../pool/starts.ts";
 import { Semaphore } from "../support/semaphore.ts";
+import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Host } from "./host.ts";
 
@@ -36,16 +37,20 @@ export interface WiredInvoker {
   readonly checker: SchemaChecker;
 }
 
-/**
- * Wires invoker, sandbox pool and checker of arguments.
- *
- * @param described the manifest's descriptions unless given
- */
+/** Parts of an invoker that callers may bring. */
+export interface InvokerOptions {
+  /** The manifest's descriptions unless given. */
+  readonly described?: Pick<DescribedTools, "forCall">;
+  /** Unless given, nobody reads them. */
+  readonly egress?: EgressCounts;
+}
+
+/** Wires invoker, sandbox pool and checker of arguments. */
 export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-  described: Pick<DescribedTools, "forCall"> = new DescribedTools(host),
+  { described = new DescribedTools(host), egress = new EgressCounts() }: InvokerOptions = {},
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
     foundation;
@@ -85,6 +90,7 @@ export function wireInvoker(
     artifactLimits: config.artifacts.limits,
     transfers: new Transfers(),
     toolLogs: config.toolLogs,
+    egress,
     times: {
       defaultSeconds: config.defaultTimeoutSeconds,
       maxSeconds: maxCallSeconds(config.broker),

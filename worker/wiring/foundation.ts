@@ -27,7 +27,13 @@ import { openAudit } from "./audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";
-import { NetworkAdmission, checkEgress, openEgress, requireEgress } from "./network.ts";
+import {
+  NetworkAdmission,
+  checkEgress,
+  createCredentialSources,
+  openEgress,
+  requireEgress,
+} from "./network.ts";
 import { createHostAccess, openBackend, readProfiles } from "./sandboxes.ts";
 
 /** The parts below the broker. Disposing closes them in reverse order of opening. */
@@ -110,12 +116,14 @@ export async function openFoundation(
     log: host.log.child({ part: "sandbox" }),
   });
   const hostAccess = createHostAccess(config);
+  const credentialSources = createCredentialSources(config, host);
   const admission = {
     runsExecutables: runners.withDirectory.has("executable"),
     admit: async (tool: ToolEntry, whileAsking: AbortSignal) =>
       publicRefusal(
         timeLimitProblem(config.broker, tool.timeoutSeconds ?? config.defaultTimeoutSeconds),
       ) ??
+      credentialSources.refuse(tool) ??
       (await hostAccess.refuse(tool)) ??
       (await networks.refuse(tool, whileAsking)) ??
       (await runners.refuse(tool, whileAsking)) ??

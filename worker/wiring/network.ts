@@ -2,6 +2,7 @@
  * Opens the networks of sandboxes that may reach some hosts.
  */
 import type { Config } from "../config/config.ts";
+import { ownPaths } from "../config/secret-files.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { isPublicOnly } from "../protocol/network-meet.ts";
 import type { Network } from "../protocol/network-rules.ts";
@@ -24,6 +25,7 @@ import {
   lookUpByHost,
 } from "../egress/resolve.ts";
 import { keptFor } from "../egress/resolve-cache.ts";
+import { CredentialSources } from "../egress/edge/credential-sources.ts";
 import { Egress } from "../egress/fabric.ts";
 import type { Host } from "./host.ts";
 
@@ -39,20 +41,20 @@ const defaultPorts: Readonly<Record<string, number>> = {
   "wss:": 443,
 };
 
-/** A trial of one tool is that of all others, so none of them ends it. */
+/** All tools share one trial, so no tool's signal ends it. */
 const never = AbortSignal.any([]);
 
 /** Milliseconds for the trial of a sandbox with a network. */
 const trialMs = 30_000;
 
-/** How an operator makes it hold. */
+/** The operator's remedy for a failed trial. */
 const remedy =
   "a kernel and a container that let the user of sandboxes use setns(2), as deploy/seccomp.json does, and SANDBOX_PYTHON_BIN 3.9 or later";
 
-/** What a tool without a network of its own does where nothing makes it hold. */
+/** What serves a tool whose network is the default, where the trial fails. */
 const waysOut = "network: none in its manifest entry, or SANDBOX_DEFAULT_NETWORK=host";
 
-/** What tools whose network has lists need of this host. */
+/** Parts of {@link NetworkAdmission}. */
 export interface NetworkParts {
   readonly egress: Egress;
   readonly backend: Pick<SandboxBackend, "acquire">;
@@ -63,10 +65,10 @@ export interface NetworkParts {
   readonly log: EventLog<"warn">;
 }
 
-/** Refuses tools whose lists nothing keeps here: by their backend, or after a trial. */
+/** Refuses tools whose lists this host cannot keep: by their backend, or after a trial. */
 export class NetworkAdmission {
   readonly #parts: NetworkParts;
-  /** Of a trial that succeeded, or runs. */
+  /** The trial that has succeeded, or runs. */
   #trial: Promise<void> | undefined;
 
   constructor(parts: NetworkParts) {
@@ -124,7 +126,7 @@ export async function checkEgress(
   return { name, state: "held", finding, remedy: undefined };
 }
 
-/** What is behind a network that could not be made, such as a refused system call. */
+/** The innermost cause of a failed network, such as a refused system call. */
 function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The innermost one may have no words.
@@ -177,7 +179,7 @@ function networkOf(tool: ToolEntry, choice: NetworkChoice): Network | undefined 
   return network === "host" ? choice.hostNetwork : network;
 }
 
-/** Opens it; nothing has to be given back. */
+/** Opens the networks of sandboxes. They need no disposal. */
 export function openEgress(
   config: Config,
   host: Host,
@@ -190,6 +192,12 @@ export function openEgress(
   const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
   const credentials = { environment: host.environment, onFailed };
   return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
+}
+
+/** Where the operator lets credentials come from. */
+export function createCredentialSources(config: Config, { environment }: Host): CredentialSources {
+  const ownFiles = ownPaths(environment);
+  return new CredentialSources({ allowed: config.sandbox.credentialSources, ownFiles });
 }
 
 /** The broker, the store and the worker's own listener. */

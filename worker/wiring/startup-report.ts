@@ -7,7 +7,7 @@ import { type HostCheck, reportedChecks } from "../sandbox/host-check.ts";
 import { withHostNetwork } from "../sandbox/profile.ts";
 import { isolates } from "../sandbox/registry.ts";
 import type { FactsOf } from "../telemetry/events.ts";
-import { type EventLog, logEvent } from "../telemetry/log-event.ts";
+import { logEvent } from "../telemetry/log-event.ts";
 import type { Foundation } from "./foundation.ts";
 import { type Host, isRoot } from "./host.ts";
 
@@ -56,36 +56,16 @@ export function startupFacts(
 }
 
 /**
- * Logs missing sandbox features of this host with remedies, what the configuration does to the
- * network of tools, and an unneeded root user.
+ * Logs missing sandbox features of this host with remedies, and an unneeded root user.
  */
 export function logAdvice(config: Config, { log }: Host, foundation: Foundation): void {
   for (const { name, state, finding, remedy } of checksOf(foundation)) {
     const facts = { part: "sandbox", check: name, state, finding, remedy };
     if (state !== "held") logEvent(log, "sandbox.check_not_held", facts);
   }
-  logHostNetworks(config, log, foundation);
   if (!isRoot()) return;
   const advice = "start the worker as an ordinary user, who needs no capability";
   logEvent(log, "worker.root_not_needed", { sandboxUid: config.sandbox.uid, advice });
-}
-
-/** The tools that a variable gives the host's network, or takes it from. */
-function logHostNetworks(
-  { sandbox }: Config,
-  log: EventLog<"warn">,
-  { catalog, profiles }: Pick<Foundation, "catalog" | "profiles">,
-): void {
-  const { defaultProfile, defaultNetwork, hostNetwork } = sandbox;
-  const tools = [...catalog.manifest.tools.values()]
-    .filter(({ network, profile = defaultProfile }) => {
-      return (network ?? profiles.get(profile)?.network) === "host";
-    })
-    .filter(({ network }) => hostNetwork !== "host" || network === undefined)
-    .map(({ name }) => name);
-  if (tools.length === 0) return;
-  if (hostNetwork !== "host") logEvent(log, "sandbox.host_network_replaced", { tools });
-  else if (defaultNetwork === "host") logEvent(log, "sandbox.host_network_default", { tools });
 }
 
 /** The host checks of all profiles, without duplicates. */

@@ -14,7 +14,7 @@ import type {
 } from "../../../worker/sandbox/sandbox.ts";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import type { NetworkUsage } from "../../../worker/protocol/execution.ts";
-import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
+import { type EndedConnection, firstRefusals } from "../../../worker/sandbox/network/sockets.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import type { StreamName } from "../../invoke/output-view.ts";
 
@@ -27,7 +27,7 @@ export interface SandboxObserver {
    * It must not throw.
    */
   readonly onEnd: (workDir: WorkDir) => Promise<void>;
-  /** Called with each connection that has ended or was refused. It must not throw. */
+  /** Called with each connection that has ended, and the first refusals. It must not throw. */
   readonly onConnection?: (connection: EndedConnection) => void;
 }
 
@@ -78,7 +78,7 @@ class ObservedSandbox implements Sandbox {
       execution[name].on("data", (chunk: Buffer) => this.#observer.onOutput(name, chunk));
     this.#execution = execution;
     const { onConnection } = this.#observer;
-    if (onConnection !== undefined) this.#inner.connections?.follow(onConnection);
+    if (onConnection !== undefined) this.#inner.connections?.follow(firstRefusals(onConnection));
     return execution;
   }
 

@@ -30,6 +30,7 @@ export interface PlantedWeakness {
 
 const argv = "worker/sandbox/bubblewrap/argv.ts";
 const bwrapProcess = "worker/sandbox/bubblewrap/process.ts";
+const bwrapExecution = "worker/sandbox/bubblewrap/execution.ts";
 const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
 const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
 const children = "tool-runner/python/tool_runner/forks/children.py";
@@ -200,6 +201,7 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
 ];
 
 const tcp = "worker/egress/tcp.ts";
+const door = "worker/sandbox/network/door.py";
 
 /** Those of a sandbox that may reach some hosts. */
 const egressWeaknesses: readonly PlantedWeakness[] = [
@@ -224,6 +226,45 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
       },
     ],
     named: { attacks: ["reach_unlisted_addresses", "connect_by_proxy", "follow_redirect"] },
+  },
+  {
+    what: "a connection that no rule allows stays open",
+    edits: [
+      {
+        file: tcp,
+        from: 'if (grant === undefined) throw new RefusedError("no-rule");',
+        to: "if (grant === undefined) return;",
+      },
+    ],
+    named: { attacks: ["reach_unlisted_metadata"] },
+  },
+  {
+    what: "children of a template share a network",
+    edits: [
+      { file: isolation, from: "flags |= _NEW_NETWORK", to: "flags |= 0" },
+      { file: isolation, from: "            _raise_loopback()", to: "            pass" },
+      // Else the door fails for the second, whose route and sockets are there; either may serve it.
+      {
+        file: "worker/egress/fabric.ts",
+        from: "const names = new SandboxNames();",
+        to: `const all = globalThis as { names?: SandboxNames };
+    const names = (all.names ??= new SandboxNames());`,
+      },
+      { file: door, from: "if code != 0:", to: "if code not in (0, -17):" },
+      {
+        file: door,
+        from: "made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
+        to: `made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)`,
+      },
+      {
+        file: door,
+        from: "made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+        to: `made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)`,
+      },
+    ],
+    named: { attacks: ["reach_other_sandbox"], ...byTemplate },
   },
   {
     what: "a listed name may lead to the host's own address",
@@ -251,7 +292,7 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     what: "TLS to a listed host may ask for another",
     edits: [
       {
-        file: tcp,
+        file: "worker/egress/first-bytes.ts",
         from: "const isSame = serverName.toLowerCase() === destination.name;",
         to: 'const isSame = serverName !== "";',
       },
@@ -670,7 +711,7 @@ function templateFilter()`,
         to: "    ...(options.namesHost",
       },
       {
-        file: bwrapProcess,
+        file: bwrapExecution,
         from: "if (first !== undefined) await awaitEnd(first, this.#clock);",
         to: "if (first === 0) await awaitEnd(first, this.#clock);",
       },

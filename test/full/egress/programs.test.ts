@@ -5,13 +5,15 @@
  * @module-tag full
  */
 import { existsSync } from "node:fs";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { type TestContext, afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { listen } from "../../integration/egress/proxy-server.ts";
 import { Authority } from "../../support/brokers/rabbitmq-certificates.ts";
 import { createRepository, serveRepositories } from "../../support/egress/git-server.ts";
@@ -125,6 +127,55 @@ describe("over HTTP and HTTPS", { tags: "promise-S34" }, () => {
     const clone = `${git} clone -q https://${host}:${port}/one/.git /tmp/one && cat /tmp/one/README`;
     const outputs = await bothWays(context, [entry(port)], ["/bin/sh", "-c", clone]);
     expect(outputs).toEqual(["cloned", "cloned"]);
+  });
+});
+
+describe("by a credential that it never has", { tags: "promise-S37" }, () => {
+  const token = "token-planted-0123456789";
+  const authorization = `Basic ${Buffer.from(`git:${token}`).toString("base64")}`;
+  const usual = getCACertificates("default");
+  afterAll(() => setDefaultCACertificates(usual));
+
+  /** More than git sends or reads in one piece. */
+  const blob = randomBytes(2 * 1024 * 1024).toString("base64");
+  const work = `set -e
+git clone -q "$0" /tmp/one
+cd /tmp/one && cat README | wc -c
+head -c 2000000 /dev/urandom > more && git add .
+git -c user.name=tool -c user.email=tool@example.com commit -qm second
+git push -q origin HEAD:refs/heads/$1
+git ls-remote origin $1 | cut -f 2
+git ls-remote "$0/../../other/.git" 2>&1 | grep -o 'error: [0-9]*'
+env | grep -c ${token} || true`;
+
+  test.for([
+    ["directly", direct],
+    ["through the proxy", ["/usr/bin/env"]],
+  ] as const)("git clones and pushes %s", async ([way, prefix], context) => {
+    requireProgram(context, "/usr/bin/git");
+    const { backend, base, files, authority } = await place(context);
+    setDefaultCACertificates([...usual, await readFile(authority, "utf8")]);
+    const repositories = join(base, way.replaceAll(" ", "-"));
+    await createRepository(join(repositories, "one"), blob);
+    await createRepository(join(repositories, "other"), "other");
+    const port = await serveRepositories(repositories, files, authorization);
+    const { run, sandbox } = await listedSandbox(
+      { backend },
+      {
+        allow: [{ ...entry(port), paths: ["/one/.git/*"], credential: "git" }],
+        credentials: { git: { basic: "git", value: "env:TOKEN", hosts: [host] } },
+        environment: { TOKEN: token },
+        variables: { HOME: "/tmp" },
+      },
+    );
+    const url = `https://${host}:${port}/one/.git`;
+    const argv = [...prefix, "/bin/sh", "-c", work, url, "pushed"];
+    const { stdout, stderr } = await run(argv);
+    expect({ stderr, lines: stdout.trim().split("\n") }).toEqual({
+      stderr: "",
+      lines: [String(blob.length), "refs/heads/pushed", "error: 403", "0"],
+    });
+    expect(sandbox.networkUsage?.refusals).toEqual([{ host, port, reason: "request" }]);
   });
 });
 

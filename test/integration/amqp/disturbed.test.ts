@@ -19,6 +19,7 @@ import { manifestText } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { addUser, lasting, never, newNamespace, surround, useOwnRabbitMQ } from "./node.ts";
 import { keptLog } from "../../support/workers/kept-log.ts";
+import { awaitedLater } from "../../support/workers/awaited-later.ts";
 
 const node = useOwnRabbitMQ();
 
@@ -140,7 +141,7 @@ test("a worker whose broker takes no messages is not ready until it does, and an
     return ((await answer.json()) as { missing?: unknown }).missing;
   };
   await using client = await ToolClient.connect({ broker: node().url, namespace });
-  const calling = client.invoke("tool", { port: runs.port });
+  const calling = awaitedLater(client.invoke("tool", { port: runs.port }));
   await runs.haveBegun("run");
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => void (await node().control("set_vm_memory_high_watermark", "0.4")));

@@ -1,9 +1,11 @@
 /**
  * The network of tools whose manifest entries say nothing, by the variables of the worker.
  */
+import { writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { patience } from "../../support/patience.ts";
 import { loggedFacts } from "../../support/workers/kept-log.ts";
-import { type RigTool, startRig } from "../../support/workers/rig.ts";
+import { type RigTool, manifestText, startRig } from "../../support/workers/rig.ts";
 
 const connects = `
 import socket
@@ -58,9 +60,12 @@ test("is the host's under standard where the operator says so, with a warning", 
   const here = { host: "127.0.0.1", port: 1 };
   expect(await rig.call("silent", here)).toMatchObject({ toolResult: { others: true } });
   expect(await rig.call("offline", here)).toMatchObject({ toolResult: { others: false } });
-  expect(loggedFacts(rig.logLines, warnings[0])).toMatchObject([
-    { tools: ["silent", "permissive"] },
-  ]);
+  const warned = (): unknown => loggedFacts(rig.logLines, warnings[0]);
+  expect(warned()).toMatchObject([{ tools: ["silent", "permissive"] }]);
+  await writeFile(rig.manifestPath, manifestText({ ...tools, another: silent }));
+  await expect
+    .poll(warned, patience)
+    .toMatchObject([{ tools: ["silent", "permissive"] }, { tools: ["another"] }]);
 });
 
 test("is never the host's where the operator says so, with a warning", async () => {

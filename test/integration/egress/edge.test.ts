@@ -334,8 +334,9 @@ for url in ("https://api.example.com:${secure.port}", "http://api.example.com:${
 # The certificate is the host's own, which nothing inside trusts.
 get("https://api.example.com:${plain.port}/")
 connection = http.client.HTTPConnection("api.example.com", ${clear.port}, timeout=10)
-for body in (b"one", iter([b"t", b"w", b"o"])):
-    connection.request("POST", "/v1/", body, encode_chunked=True, headers={"Transfer-Encoding": "chunked"} if not isinstance(body, bytes) else {})
+chunked = {"Transfer-Encoding": "chunked"}
+for body, headers in ((b"one", {}), (iter([b"t", b"w", b"o"]), chunked)):
+    connection.request("POST", "/v1/", body, encode_chunked=True, headers=headers)
     print(connection.getresponse().read().decode())`),
     );
     expect(stderr).toBe("");
@@ -374,20 +375,29 @@ for body in (b"one", iter([b"t", b"w", b"o"])):
     const end = "Connection: close\\r\\n\\r\\n";
     const tries: readonly (readonly [request: string, answer: string])[] = [
       [`GET /v1/ HTTP/1.1\\r\\n${host}${end}`, "HTTP/1.1 200 OK"],
-      [`GET /v1/ HTTP/1.1\\r\\nHost: other.example.com\\r\\n${end}`, "HTTP/1.1 403 Forbidden"],
-      [`GET /v1/ HTTP/1.1\\r\\nHost: api.example.com:1\\r\\n${end}`, "HTTP/1.1 403 Forbidden"],
-      [`GET /v1/ HTTP/1.1\\r\\n${host}${host}${end}`, "HTTP/1.1 403 Forbidden"],
+      [
+        `GET /v1/ HTTP/1.1\\r\\nHost: other.example.com\\r\\n${end}`,
+        "HTTP/1.1 403 Forbidden (request)",
+      ],
+      [
+        `GET /v1/ HTTP/1.1\\r\\nHost: api.example.com:1\\r\\n${end}`,
+        "HTTP/1.1 403 Forbidden (request)",
+      ],
+      [`GET /v1/ HTTP/1.1\\r\\n${host}${host}${end}`, "HTTP/1.1 403 Forbidden (request)"],
       [`GET /v1/ HTTP/1.1\\r\\n${end}`, "HTTP/1.1 400 Bad Request"],
-      [`GET https://other.example.com/v1/ HTTP/1.1\\r\\n${host}${end}`, "HTTP/1.1 403 Forbidden"],
+      [
+        `GET https://other.example.com/v1/ HTTP/1.1\\r\\n${host}${end}`,
+        "HTTP/1.1 403 Forbidden (request)",
+      ],
       [
         `GET /v1/ HTTP/1.1\\r\\n${host}Content-Length: 3\\r\\nTransfer-Encoding: chunked\\r\\n${end}0\\r\\n\\r\\n`,
         "HTTP/1.1 400 Bad Request",
       ],
       [
         `POST /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding: gzip, chunked\\r\\n${end}0\\r\\n\\r\\n`,
-        "HTTP/1.1 403 Forbidden",
+        "HTTP/1.1 403 Forbidden (request)",
       ],
-      [`GET /v1/ HTTP/2.0\\r\\n${host}${end}`, "HTTP/1.1 403 Forbidden"],
+      [`GET /v1/ HTTP/2.0\\r\\n${host}${end}`, "HTTP/1.1 403 Forbidden (request)"],
       [
         `GET /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding : chunked\\r\\n${end}`,
         "HTTP/1.1 400 Bad Request",

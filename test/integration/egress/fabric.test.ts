@@ -5,6 +5,7 @@
 import { chmod, mkdir, readFile, readdir } from "node:fs/promises";
 import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { createServer as createTlsServer } from "node:tls";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -110,17 +111,17 @@ function endedIn({ connections }: Sandbox): readonly EndedConnection[] {
 }
 
 /** A server that greets back, or speaks first; it ends with the test. */
-async function serve(greeting?: string): Promise<number> {
+async function serve(greeting?: string, address?: string): Promise<number> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     if (greeting !== undefined) socket.end(greeting);
     else socket.on("data", (chunk) => socket.end(`${chunk.toString()} yourself`));
   });
-  return listen(server);
+  return listen(server, address);
 }
 
-async function listen(server: Server): Promise<number> {
-  server.listen(0, "127.0.0.1");
+async function listen(server: Server, address = "127.0.0.1"): Promise<number> {
+  server.listen(0, address);
   await once(server, "listening");
   onTestFinished(() => void server.close());
   return (server.address() as AddressInfo).port;
@@ -147,7 +148,9 @@ greets("93.184.215.14", ${port})`,
       "ConnectionResetError",
       "ConnectionResetError",
     ]);
+    // A program asks for addresses of IPv4 and of IPv6.
     expect(sandbox.networkUsage).toMatchObject({
+      refused: 3,
       refusals: [
         { host: "other.example.com", reason: "name-not-allowed" },
         { host: "127.0.0.1", port, reason: "no-rule" },
@@ -230,6 +233,18 @@ greets("metadata.example.com", ${port})`,
 with socket.create_connection(("127.0.0.1", ${port})) as connection:
     print(connection.recv(100).decode(), connection.recv(100))`;
     expect(await runIn(sandbox, program)).toEqual(["220 welcome b''"]);
+  });
+
+  test("reaches a host that has addresses of IPv6 only", async (context) => {
+    const hasLoopback = networkInterfaces()["lo"]?.some(({ address }) => address === "::1");
+    context.skip(hasLoopback !== true, "this host has no IPv6");
+    const port = await serve(undefined, "::1");
+    const allow = [{ host: "six.example.com", ports: [port], private: true }];
+    const hosts = { "six.example.com": ["::1"] };
+    const sandbox = await sandboxWith(await place(context), allow, { hosts });
+    const lines = await runIn(sandbox, `greets("six.example.com", ${port})`);
+    expect(lines).toEqual(["hello yourself"]);
+    expect(endedIn(sandbox)).toMatchObject([{ name: "six.example.com", address: "::1" }]);
   });
 
   test("has so many connections at once, and no more", async (context) => {

@@ -3,13 +3,21 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
 import { isRoot } from "../../support/is-root.ts";
+import {
+  fetchMetrics,
+  fetchMetricsText,
+  parseMetrics,
+  valuesOf,
+} from "../../support/metrics/metrics-page.ts";
 import { patience } from "../../support/patience.ts";
 import { type AuditFacts, auditLinesOf } from "../../support/workers/audit-lines.ts";
+import { loggedFacts } from "../../support/workers/kept-log.ts";
 import { type Rig, nodeTool, reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 /** Connects to what it is told, and says what came of it. */
@@ -25,6 +33,9 @@ def greets(host, port):
     except OSError as error:
         return {"refused": type(error).__name__}
 
+def tries_all(places):
+    return {"results": [greets(host, port) for host, port in places]}
+
 names = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 
 def proxies():
@@ -36,7 +47,9 @@ def trusted():
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
     }
     system = open("/etc/ssl/certs/ca-certificates.crt").read()
-    return {**certificates, "same": system == open(os.environ["SSL_CERT_FILE"]).read(), "token": os.environ["TOKEN"]}
+    same = system == open(os.environ["SSL_CERT_FILE"]).read()
+    return {**certificates, "same": same, "token": os.environ["TOKEN"]}
+
 left_open = []
 
 def leaves_open(host, port):
@@ -73,8 +86,11 @@ let other: Server;
 let rig: Rig;
 let port: number;
 let otherPort: number;
+let healthPort: number;
 let base: string;
 let auditPath: string;
+/** What a server waits for before it answers. */
+let beforeAnswer: () => Promise<void> = () => Promise.resolve();
 
 async function listen(): Promise<Server> {
   // Half open, it leaves the end to the other side.
@@ -83,7 +99,9 @@ async function listen(): Promise<Server> {
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
       const isLast = chunk.toString() !== "hi";
-      socket[isLast ? "end" : "write"](`${chunk.toString()} yourself`);
+      const answer = (): void =>
+        void socket[isLast ? "end" : "write"](`${chunk.toString()} yourself`);
+      void beforeAnswer().then(answer);
     });
   });
   made.listen(0, "0.0.0.0");
@@ -96,6 +114,7 @@ const portOf = (made: Server): number => (made.address() as AddressInfo).port;
 beforeAll(async () => {
   [server, other] = [await listen(), await listen()];
   [port, otherPort] = [portOf(server), portOf(other)];
+  [healthPort] = (await freePorts(1)) as [number];
   const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
   const opened = [...allow, { host: "api.example.com", credential: "other" }];
   const warm = { min: 1, max: 1 };
@@ -128,17 +147,30 @@ beforeAll(async () => {
         ...{ module: "greeting", function: "proxies", network: "none", start: "cold" },
         env: ["HTTP_PROXY"],
       },
+      ...Object.fromEntries(
+        ["unallowed", "own"].map((credential) => [
+          credential,
+          { ...python, network: { allow: [{ host: "api.example.com", credential }] } },
+        ]),
+      ),
+      counted: {
+        ...{ ...python, function: "tries_all", start: "cold" },
+        network: { allow: [{ host: "127.0.0.1", ports: [port, healthPort], private: true }] },
+      },
       public_only: { ...python, network: { allow: [`127.0.0.1:${port}`] } },
     },
     credentials: {
       other: { placeholder: "TOKEN", value: "env:NO_SUCH_VARIABLE", hosts: ["api.example.com"] },
+      unallowed: { query: "key", value: "env:HTTP_PROXY", hosts: ["api.example.com"] },
+      own: { query: "key", value: `file:${auditPath}`, hosts: ["api.example.com"] },
     },
     files: { "greeting.py": pythonTool },
     nodeFiles: { "greeting.js": nodeModule },
     isWarm: true,
     environment: {
       ...{ HTTP_PROXY: elsewhere, https_proxy: elsewhere, ALL_PROXY: elsewhere },
-      AUDIT_LOG: auditPath,
+      ...{ AUDIT_LOG: auditPath, CREDENTIAL_SOURCES: `env:NO_SUCH_VARIABLE,file:${base}` },
+      ...{ HEALTH_PORT: String(healthPort), HEALTH_HOST: "127.0.0.1" },
     },
   });
 });
@@ -194,6 +226,26 @@ test.each(["cold", "pool", "template", "node"])(
       const refused = await rig.call(tool, { host, port: other });
       expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
     }
+  },
+);
+
+test(
+  "a tool with a credential that the operator does not allow is not served",
+  { tags: "promise-S39" },
+  async () => {
+    const problemOf = (name: string): string =>
+      `the value of its credential "${name}" is not allowed by CREDENTIAL_SOURCES`;
+    expect(await rig.call("unallowed", { host: "127.0.0.1", port })).toMatchObject({
+      ...{ kind: "error", code: "TOOL_NOT_AVAILABLE" },
+      response: {
+        error: { message: expect.stringContaining(problemOf("unallowed")) as string },
+      },
+    });
+    const own = `${auditPath} is a file of the worker's own`;
+    expect(loggedFacts(rig.logLines, "tool.not_served")).toMatchObject([
+      { tool: "unallowed", reason: `${problemOf("unallowed")}: add env:HTTP_PROXY to it` },
+      { tool: "own", reason: `${problemOf("own")}: ${own}` },
+    ]);
   },
 );
 
@@ -288,6 +340,74 @@ test(
     expect(next).toMatchObject({ toolResult: { told: "hello yourself" } });
   },
 );
+
+test(
+  "the metrics have a tool's connections by verdict, as the audit log has them, and no one's names",
+  { tags: ["promise-R14", "promise-S34"] },
+  async () => {
+    const before = Date.now() / 1000;
+    const countedSoFar = async () => valuesOf("counted", await fetchMetrics(healthPort));
+    expect(await countedSoFar()).toEqual({});
+    const open: unknown[] = [];
+    beforeAnswer = async () => {
+      const { str_egress_open_connections: count } = await countedSoFar();
+      open.push(count);
+    };
+    const places = [
+      ["127.0.0.1", port],
+      ["127.0.0.1", port],
+      // The worker's own listener, which the list has.
+      ["127.0.0.1", healthPort],
+      ["secret.attacker.example", 443],
+    ];
+    const answer = await rig.call("counted", { places });
+    const told = { told: "hello yourself" };
+    const [reset, unknown] = [{ refused: "ConnectionResetError" }, { refused: "gaierror" }];
+    expect(answer).toMatchObject({ toolResult: { results: [told, told, reset, unknown] } });
+    expect(networkOf(answer)).toMatchObject({
+      refusals: [
+        { host: "127.0.0.1", port: healthPort, reason: "worker" },
+        { reason: "name-not-allowed" },
+      ],
+    });
+    const all = await linesOf("counted");
+    const lines = all.filter(({ event }) => event === "egress");
+    const task = all[0]!["task"] as string;
+    const names = lines.filter((line) => line["port"] === undefined).length;
+    expect(lines).toHaveLength(3 + names);
+    const text = await fetchMetricsText(healthPort);
+    expect(valuesOf("counted", parseMetrics(text))).toEqual({
+      'str_egress_connections_total{verdict="allowed"}': 2,
+      'str_egress_connections_total{verdict="refused"}': 1,
+      'str_egress_bytes_total{direction="sent"}': 10,
+      'str_egress_bytes_total{direction="received"}': 28,
+      str_egress_open_connections: 0,
+      str_egress_refused_names_total: names,
+      str_egress_refused_requests_total: 0,
+    });
+    expect(open).toEqual([1, 1]);
+    const { tools } = JSON.parse(await readFile(rig.manifestPath, "utf8")) as { tools: object };
+    const known = [...Object.keys(tools), "allowed", "refused", "sent", "received"];
+    for (const [, value] of text.matchAll(/="(.*?)"/g)) expect(known).toContain(value);
+    for (const name of ["user-42", "web-1", task, "attacker", "127.0.0.1"])
+      expect(text).not.toContain(name);
+    expect(parseMetrics(text)["process_start_time_seconds"]).toBeLessThan(before);
+  },
+);
+
+test("a tool that leaves the manifest leaves the metrics", async () => {
+  const manifest = JSON.parse(await readFile(rig.manifestPath, "utf8")) as { tools: object };
+  const { counted: _, ...tools } = manifest.tools as Record<string, unknown>;
+  await rig.call("counted", { places: [] });
+  await rig.call("cold", { host: "127.0.0.1", port });
+  expect(valuesOf("counted", await fetchMetrics(healthPort))).not.toEqual({});
+  await writeFile(rig.manifestPath, JSON.stringify({ ...manifest, tools }));
+  await vi.waitFor(async () => {
+    const values = await fetchMetrics(healthPort);
+    expect(valuesOf("counted", values)).toEqual({});
+    expect(valuesOf("cold", values)).not.toEqual({});
+  }, patience);
+});
 
 /** The program of this worker that enters sandboxes. */
 async function doorOf(worker: number): Promise<number> {

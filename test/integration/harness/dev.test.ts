@@ -8,6 +8,7 @@ import { Agent } from "../../../harness/agent.ts";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { patience } from "../../support/patience.ts";
 import { CliProcess, runCli, runCliProcess } from "./cli-process.ts";
+import { awaitedLater } from "../../support/workers/awaited-later.ts";
 
 const timeoutMs = 120_000;
 const root = join(import.meta.dirname, "../../..");
@@ -272,7 +273,7 @@ tools:
       const begun = Promise.withResolvers<void>();
       const args = { to: 4, pause_seconds: 0.5 };
       const onStatus = (): void => begun.resolve();
-      const call = agent.call({ tool: "count_slowly", args }, { onStatus });
+      const call = awaitedLater(agent.call({ tool: "count_slowly", args }, { onStatus }));
       await begun.promise;
       pressCtrlC(dev);
       expect(await call).toMatchObject({ kind: "success", toolResult: { counted_to: 4 } });

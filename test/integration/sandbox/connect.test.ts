@@ -37,7 +37,7 @@ async function served({ backend }: Place) {
     inside.resolve(sockets);
     return {
       usage: { connections: 0, sentBytes: 0, receivedBytes: 0, refused: 0, refusals: [] },
-      connections: { follow: () => undefined },
+      connections: { open: 0, follow: () => undefined },
       [Symbol.asyncDispose]: () => Promise.resolve(opened[Symbol.dispose]()),
     };
   };

@@ -17,6 +17,7 @@ import {
   startRig,
   workerEnvironment,
 } from "../../support/workers/rig.ts";
+import { awaitedLater } from "../../support/workers/awaited-later.ts";
 import { runWorker } from "../../support/workers/worker-run.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 
@@ -291,8 +292,7 @@ describe("a worker whose profiles ask for the backend host", () => {
     const seconds = uniqueSeconds();
     const call = { tool: "stays", userId: "user-42", sessionId: "web-1", timeoutSeconds: 3_600 };
     const given = new AbortController();
-    const answer = agent.call({ ...call, args: { seconds } }, { signal: given.signal });
-    answer.catch(() => undefined);
+    void awaitedLater(agent.call({ ...call, args: { seconds } }, { signal: given.signal }));
     await vi.waitFor(async () => expect(await processesWith(seconds)).toBe(2), patience);
     worker.child.kill("SIGKILL");
     await worker.exited;

@@ -119,7 +119,7 @@ describe("a call that waits in line", () => {
   test("is answered while its agent still waits, when its turn does not come", async () => {
     await using rig = await startRig({ tools, environment: { SANDBOX_MAX_CONCURRENT: "1" } });
     // It is stopped with the rig.
-    rig.call("sleeps", { seconds: 600 }, { timeoutSeconds: 600 }).catch(() => undefined);
+    void rig.call("sleeps", { seconds: 600 }, { timeoutSeconds: 600 });
     await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("tool.started"), patience);
     expect(await rig.call("well", {}, { timeoutSeconds: 1 })).toMatchObject({ kind: "timed-out" });
   });

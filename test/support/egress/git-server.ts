@@ -15,19 +15,28 @@ const emptyLine = "\r\n\r\n";
 
 /** Makes a repository with one commit and one file, `README`, which others can read. */
 export async function createRepository(directory: string, content: string): Promise<void> {
-  const script = `umask 022 && git init -q "$0" && cd "$0" && printf %s "$1" > README && git add . &&
+  const script = `umask 022 && git init -q "$0" && cd "$0" && cat > README && git add . &&
     git -c user.name=test -c user.email=test@example.com commit -qm first`;
-  await run("/bin/sh", ["-c", script, directory, content]);
+  const running = run("/bin/sh", ["-c", script, directory]);
+  running.child.stdin?.end(content);
+  await running;
 }
 
-/** The port of a server of the repositories below a directory; it ends with the test. */
+/**
+ * The port of a server of the repositories below a directory; it ends with the test.
+ *
+ * @param authorization header that each request needs; who has it may push
+ */
 export async function serveRepositories(
   directory: string,
   files: { readonly cert: Buffer; readonly key: Buffer },
+  authorization?: string,
 ): Promise<number> {
   const { stdout } = await run("git", ["--exec-path"]);
   const backend = join(stdout.trim(), "git-http-backend");
   const server = createServer(files, (request, response) => {
+    if (request.headers.authorization !== authorization)
+      return void response.writeHead(401, { "WWW-Authenticate": "Basic" }).end();
     const child = spawn(backend, { env: variablesOf(request, directory), timeout: 60_000 });
     request.pipe(child.stdin);
     child.stdin.on("error", () => undefined);
@@ -48,9 +57,11 @@ function variablesOf(request: IncomingMessage, directory: string): Record<string
     GIT_PROJECT_ROOT: directory,
     GIT_HTTP_EXPORT_ALL: "1",
     GIT_PROTOCOL: String(headers["git-protocol"] ?? ""),
-    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_COUNT: "2",
     GIT_CONFIG_KEY_0: "safe.directory",
     GIT_CONFIG_VALUE_0: "*",
+    GIT_CONFIG_KEY_1: "http.receivepack",
+    GIT_CONFIG_VALUE_1: String(headers.authorization !== undefined),
     REQUEST_METHOD: method,
     PATH_INFO: pathname,
     QUERY_STRING: search.slice(1),

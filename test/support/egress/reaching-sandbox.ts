@@ -9,10 +9,9 @@ import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { Egress } from "../../../worker/egress/fabric.ts";
 import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
-import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
-import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { openNetworkPlace } from "../sandboxes/network-place.ts";
+import { runListed } from "./listed-program.ts";
 
 const [program = ""] = process.argv.slice(2);
 
@@ -23,27 +22,14 @@ server.unref();
 const { port } = server.address() as AddressInfo;
 
 await using place = await openNetworkPlace();
-const { backend } = place;
 const egress = await Egress.open({
-  ...{ scratchDir: backend.scratchDir, clock: systemClock },
+  ...{ scratchDir: place.backend.scratchDir, clock: systemClock },
   resolve: () => Promise.resolve(["127.0.0.1"]),
   endpoints: new WorkerEndpoints([], systemClock),
 });
 const allow = [{ host: "api.example.com", ports: [port], private: true }];
-const profile = { ...restrictiveProfile, network: toNetwork(networkField.parse({ allow })) };
-await using sandbox = await backend.acquire(
-  {
-    ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
-    environment: new Map([["PATH", "/usr/bin:/bin"]]),
-    network: await egress.networkOf(profile),
-  },
-  AbortSignal.timeout(30_000),
-);
 const text = program.replaceAll("{port}", String(port));
-const execution = await sandbox.start({ argv: ["/usr/bin/python3", "-c", text] });
-const { stdout, stderr } = await execution.exited;
-const lines = `${stdout.text}${stderr.text}`.trimEnd().split("\n");
+const ran = await runListed(place, egress, allow, text);
 const status = await readFile("/proc/self/status", "utf8");
 const capabilities = /^CapBnd:\s*(\w+)$/m.exec(status)?.[1];
-const { refusals } = sandbox.networkUsage ?? {};
-process.stdout.write(JSON.stringify({ uid: process.getuid?.(), capabilities, lines, refusals }));
+process.stdout.write(JSON.stringify({ uid: process.getuid?.(), capabilities, ...ran }));

@@ -20,6 +20,7 @@ import { Worker } from "../../../worker/worker.ts";
 import { patience } from "../patience.ts";
 import { quickPlace } from "../sandboxes/quick-place.ts";
 import { sharedPreparations } from "./shared-preparations.ts";
+import { awaitedLater } from "./awaited-later.ts";
 
 export const namespace = "rig";
 export const fixtureTools = fileURLToPath(new URL("../../fixtures/tools/", import.meta.url));
@@ -251,14 +252,16 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     manifestPath,
     logLines,
     call: (tool, args = {}, more = {}) =>
-      agent.call({
-        tool,
-        args,
-        userId: "user-42",
-        sessionId: "web-1",
-        timeoutSeconds: 30,
-        ...more,
-      }),
+      awaitedLater(
+        agent.call({
+          tool,
+          args,
+          userId: "user-42",
+          sessionId: "web-1",
+          timeoutSeconds: 30,
+          ...more,
+        }),
+      ),
     untilWaiting: (tool, count = 1) => {
       const { runtime = "python" } = options.tools[tool] ?? {};
       return untilWaiting(worker, tool, count, () => isCodeSettled(logLines, runtime));

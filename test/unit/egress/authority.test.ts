@@ -12,7 +12,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { connect, createServer } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { Authority, leafMs } from "../../../worker/egress/edge/authority.ts";
+import { CertificateAuthority, leafMs } from "../../../worker/egress/edge/authority.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 
 const run = promisify(execFile);
@@ -24,7 +24,11 @@ async function directory(): Promise<string> {
 }
 
 /** What `openssl verify` says of a server of this name that has the authority's certificate. */
-async function verify(authority: Authority, holder: string, asked = holder): Promise<string> {
+async function verify(
+  authority: CertificateAuthority,
+  holder: string,
+  asked = holder,
+): Promise<string> {
   const base = await directory();
   const [ca, leaf] = [join(base, "ca.pem"), join(base, "leaf.pem")];
   await writeFile(ca, authority.certificate);
@@ -37,7 +41,7 @@ async function verify(authority: Authority, holder: string, asked = holder): Pro
 }
 
 /** Connects a client of Node and one of Python to a server with the leaf. */
-async function clients(authority: Authority, name: string): Promise<readonly string[]> {
+async function clients(authority: CertificateAuthority, name: string): Promise<readonly string[]> {
   const server = createServer(await authority.leafFor(name), (socket) => {
     socket.on("error", () => undefined);
     socket.end("welcome");
@@ -71,7 +75,10 @@ except ssl.SSLCertVerificationError as error:
 }
 
 test("issues certificates that clients accept for its names", async () => {
-  const authority = await Authority.create(["api.example.com", "example.org"], systemClock);
+  const authority = await CertificateAuthority.create(
+    ["api.example.com", "example.org"],
+    systemClock,
+  );
   expect(await verify(authority, "api.example.com")).toBe("OK");
   // As a name that a wildcard allows.
   expect(await verify(authority, "a.b.example.org")).toBe("OK");
@@ -80,7 +87,7 @@ test("issues certificates that clients accept for its names", async () => {
 });
 
 test("is refused by clients for every other name, and for addresses", async () => {
-  const authority = await Authority.create(["api.example.com"], systemClock);
+  const authority = await CertificateAuthority.create(["api.example.com"], systemClock);
   for (const name of ["example.com", "www.example.com", "badapi.example.com", "com"])
     expect(await verify(authority, name)).toBe("permitted subtree violation");
   const args = ["x509", "-noout", "-ext", "nameConstraints"];
@@ -97,14 +104,14 @@ test("is refused by clients for every other name, and for addresses", async () =
 
 test("has as many names as a list has rules", async () => {
   const names = Array.from({ length: 256 }, (_, index) => `${"h".repeat(50)}${index}.example.com`);
-  const authority = await Authority.create(names, systemClock);
+  const authority = await CertificateAuthority.create(names, systemClock);
   expect(await verify(authority, names[255]!)).toBe("OK");
   expect(await verify(authority, "other.example.com")).toBe("permitted subtree violation");
 });
 
 test("keeps a certificate for half of its time, and another authority does not know it", async () => {
   let nowMs = Date.now();
-  const authority = await Authority.create(["api.example.com"], { nowMs: () => nowMs });
+  const authority = await CertificateAuthority.create(["api.example.com"], { nowMs: () => nowMs });
   const first = await authority.leafFor("api.example.com");
   nowMs += leafMs / 2 - 1;
   expect(await authority.leafFor("api.example.com")).toBe(first);
@@ -114,7 +121,7 @@ test("keeps a certificate for half of its time, and another authority does not k
   expect(new X509Certificate(second.cert).validToDate.getTime()).toBeGreaterThan(
     nowMs + leafMs / 2,
   );
-  const other = await Authority.create(["api.example.com"], systemClock);
+  const other = await CertificateAuthority.create(["api.example.com"], systemClock);
   const { publicKey } = new X509Certificate(other.certificate);
   expect(new X509Certificate(first.cert).verify(publicKey)).toBe(false);
   expect(

@@ -27,6 +27,14 @@ describe("name service inside", () => {
     expect(ask("api.example.com", type)).toMatchObject({ rcode: "NOERROR", answers: [] });
   });
 
+  // An HTTPS record would have TLS hide the name that it asks for: RFC 9460, section 14.3.
+  test.each([64, 65])("has no record of type %i of it", (type) => {
+    const question = encode({ type: "query", questions: [{ name: "api.example.com", type: "A" }] });
+    question.writeUInt16BE(type, question.byteLength - 4);
+    const answer = answerTo(question, addressOf)!;
+    expect(decode(answer)).toMatchObject({ rcode: "NOERROR", answers: [] });
+  });
+
   test.each(["example.com", "x.api.example.com", "secret.attacker.example", ""])(
     "knows nothing of %j",
     (name) => {

@@ -46,6 +46,17 @@ test("the port of an endpoint is closed until its name has an address", async ()
   expect(await endpoints.has("10.0.0.6", 5672)).toBe(false);
 });
 
+test("a name without an answer is not looked up for each connection", async () => {
+  const failed = new Error("EAI_AGAIN");
+  const { endpoints, later, asked } = endpointsOf(failed, failed);
+  for (let connection = 0; connection < 3; connection++)
+    expect(await endpoints.has("10.0.0.6", 5672)).toBe(true);
+  expect(asked()).toBe(1);
+  later();
+  await endpoints.has("10.0.0.6", 5672);
+  expect(asked()).toBe(2);
+});
+
 test("an address that an endpoint had stays its own", async () => {
   const { endpoints, later } = endpointsOf(["10.0.0.5"], ["10.0.0.6"], new Error("EAI_AGAIN"));
   await endpoints.has("10.0.0.5", 5672);

@@ -27,6 +27,7 @@ describe("a rule", () => {
     ["api.example.com", name("x.api.example.com"), false],
     ["API.Example.COM.", name("api.example.com"), true],
     ["bücher.example", name("xn--bcher-kva.example"), true],
+    ["xn--bcher-kva.example", name("xn--bcher-kva.example"), true],
     ["*.example.org:443,8443", name("a.b.example.org", 8443), true],
     ["*.example.org", name("example.org"), false],
     ["*.example.org", name("badexample.org"), false],
@@ -229,24 +230,27 @@ test("an empty list is no network, never everything", () => {
 
 describe("a list is refused for", () => {
   test.each([
-    ["a URL", "https://api.example.com", /a URL/],
+    ["a URL", "https://api.example.com", /^(?!.*ports, 1).*a URL/],
     ["a path", "api.example.com/v1", /a path/],
     ["everything", "*", /bare \*/],
     ["a top-level domain", "*.com", /top-level domain/],
     ["a top-level domain with its apex", ".com", /top-level domain/],
     ["a star inside", "api.*.example.com", /first label/],
     ["a user", "user@example.com", /user name/],
+    ["a user with a password", "user:secret@example.com", /^(?!.*secret).*user name/],
+    ["two ports", "example.com:1:2", /no valid host name/],
     ["a port that is none", "example.com:70000", /ports/],
     ["port 0", "example.com:0", /ports/],
     ["an empty port", "example.com:", /ports/],
     ["the port of name service", "example.com:53", /ports/],
-    ["a name that IDNA refuses", "xn--iñvalid.com", /a name that is none/],
+    ["a name that IDNA refuses", "xn--iñvalid.com", /no valid host name/],
     ["a hexadecimal address", "0x7f.1", /four decimal numbers/],
     ["an address in one number", "2130706433", /four decimal numbers/],
     ["an octal address", "0177.0.0.1", /four decimal numbers/],
+    ["a name that is no encoding of IDNA", "xn--a.example.com", /no encoding of IDNA/],
     ["a short address", "127.1", /four decimal numbers/],
     ["a range that is none", "192.0.2.0/33", /a range/],
-    ["nothing", "", /a name that is none/],
+    ["nothing", "", /no valid host name/],
   ])("%s", (_what, rule, message) => {
     for (const entry of [rule, { host: rule.replace(/:\d*$/, ""), ports: [443] }]) {
       const hasPort = /:\d*$/.test(rule) && !rule.includes("//");
@@ -258,8 +262,10 @@ describe("a list is refused for", () => {
 
   test("IPv6, which there is not inside", () => {
     for (const host of ["2001:db8::1", "[2001:db8::1]"]) {
-      const { error } = networkField.safeParse({ allow: [{ host }] });
-      expect(JSON.stringify(error?.issues)).toMatch(/no IPv6 inside/);
+      for (const entry of [{ host }, host]) {
+        const { error } = networkField.safeParse({ allow: [entry] });
+        expect(JSON.stringify(error?.issues)).toMatch(/no IPv6 inside/);
+      }
     }
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { NetworkRecord, maxLoggedRefusals, maxRefusals } from "../../../worker/egress/record.ts";
-import type { EndedConnection } from "../../../worker/sandbox/network/sockets.ts";
+import { NetworkRecord, maxRefusals } from "../../../worker/egress/record.ts";
+import { type EndedConnection, maxListedRefusals } from "../../../worker/sandbox/network/sockets.ts";
 
 function newRecord() {
   let nowMs = 0;
@@ -27,6 +27,7 @@ describe("the connections of a sandbox", () => {
     early.end();
     const late = record.begin({ kind: "address", address: "192.0.2.1", port: 22 });
     expect(ended).toEqual([]);
+    expect(record.open).toBe(1);
     follow();
     const nothing = { rules: [], sentBytes: 0, receivedBytes: 0, durationMs: 0 };
     const first = {
@@ -37,7 +38,7 @@ describe("the connections of a sandbox", () => {
     late.end("no-rule");
     const second = { ...nothing, address: "192.0.2.1", port: 22, refusal: "no-rule" };
     expect(ended).toEqual([first, second]);
-    expect(record).toMatchObject({ sentBytes: 5, receivedBytes: 7, refused: 1 });
+    expect(record).toMatchObject({ open: 0, sentBytes: 5, receivedBytes: 7, refused: 1 });
     expect(record.refusals).toEqual([{ host: "192.0.2.1", port: 22, reason: "no-rule" }]);
   });
 
@@ -49,23 +50,43 @@ describe("the connections of a sandbox", () => {
     connection.end();
     connection.end("unreachable");
     expect(ended).toMatchObject([{ refusal: "sni" }]);
-    expect(record).toMatchObject({ refused: 1 });
+    expect(record).toMatchObject({ open: 0, refused: 1 });
   });
 
-  test("that are refused are reported up to a limit, and all counted", () => {
+  test("that are refused wait for the call up to a limit, and are all counted", () => {
     const { record, ended, follow } = newRecord();
-    for (let n = 0; n < maxLoggedRefusals; n++) record.refuseName(`n${n}.example.com`);
+    for (let n = 0; n <= maxListedRefusals; n++) record.refuseName(`n${n}.example.com`);
+    record.begin(destination).end();
     follow();
-    record.refuseName("one.example.com");
-    record.begin(destination).end("no-rule");
-    const allowed = record.begin(destination);
-    allowed.end();
-    expect(ended.filter(({ refusal }) => refusal !== undefined)).toHaveLength(maxLoggedRefusals);
+    expect(ended).toHaveLength(maxListedRefusals + 1);
     expect(ended.at(0)).toMatchObject({ name: "n0.example.com", refusal: "name-not-allowed" });
     expect(ended.at(-1)).toMatchObject({ name: "api.example.com", sentBytes: 0 });
-    expect(record.refused).toBe(maxLoggedRefusals + 2);
+    record.refuseName("one.example.com");
+    record.begin(destination).end("no-rule");
+    expect(ended.slice(-2)).toMatchObject([{ name: "one.example.com" }, { refusal: "no-rule" }]);
+    expect(record.refused).toBe(maxListedRefusals + 3);
     expect(record.refusals).toHaveLength(maxRefusals);
   });
+
+  test("are told from what is refused in place of one", () => {
+    const { record, ended, follow } = newRecord();
+    follow();
+    record.refuseName("one.example.com");
+    const connection = record.begin(destination);
+    connection.refuseRequest("request");
+    expect(record.open).toBe(1);
+    connection.end();
+    expect(ended.map(({ refusedPart }) => refusedPart)).toEqual(["name", "request", undefined]);
+  });
+});
+
+test("a refused name is counted once, as long as few are", () => {
+  const { record } = newRecord();
+  const names = Array.from({ length: 200 }, (_, index) => `n${index}.example.com`);
+  for (const name of [...names, ...names]) record.refuseName(name);
+  expect(record.refused).toBe(200);
+  for (const name of ["late.example.com", "late.example.com"]) record.refuseName(name);
+  expect(record.refused).toBe(202);
 });
 
 test("a name that no host has is counted, and not repeated", () => {

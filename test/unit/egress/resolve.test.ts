@@ -1,6 +1,6 @@
 import type { Answer } from "dns-packet";
 import { expect, test } from "vitest";
-import { lookUpByHost } from "../../../worker/egress/resolve.ts";
+import { addressesInHosts, lookUpByHost } from "../../../worker/egress/resolve.ts";
 import { startNameServer } from "../../support/egress/name-server.ts";
 
 const never = AbortSignal.any([]);
@@ -62,6 +62,20 @@ test("names of /etc/hosts are asked of nobody", async () => {
   const { addresses, ttlSeconds } = await lookUpByHost("localhost", never, [place]);
   expect(addresses).toContain("127.0.0.1");
   expect([ttlSeconds, questions]).toEqual([0, []]);
+});
+
+test("addresses of a file like /etc/hosts have the one spelling in which addresses are compared", () => {
+  const text = [
+    "0:0:0:0:0:0:0:1 api.example.com # 192.0.2.9 api.example.com",
+    "2001:DB8::00ff  other API.example.com",
+    "0:0:0:0:0:ffff:127.0.0.1\tapi.example.com",
+    "# 192.0.2.8 api.example.com",
+    "127.0.0.1 api.example.com",
+    "127.1 api.example.com",
+    "192.0.2.7 example.com",
+  ].join("\n");
+  const found = ["127.0.0.1", "::1", "2001:db8::ff", "::ffff:127.0.0.1"];
+  expect(addressesInHosts(text, name)).toEqual(found);
 });
 
 test("a question ends when its signal aborts, long before a silent server's time", async () => {

@@ -1,14 +1,17 @@
 import { X509Certificate } from "node:crypto";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { Trust } from "../../../worker/egress/edge/trust.ts";
+import { Egress } from "../../../worker/egress/fabric.ts";
+import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import {
   type NetworkPolicy,
   networkField,
   toNetwork,
 } from "../../../worker/protocol/network-rules.ts";
+import { SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 
 const policy = (...allow: readonly unknown[]): NetworkPolicy =>
@@ -51,4 +54,18 @@ test("what is trusted is the system's and the authority, in files that have no k
     expect(await readFile(path, "utf8")).not.toContain("PRIVATE KEY");
     expect((await stat(path)).mode & 0o777).toBe(0o644);
   }
+});
+
+test("a network whose authority cannot be written is none, and says that it is the network", async () => {
+  const scratchDir = await mkdtemp(join(tmpdir(), "trust-"));
+  onTestFinished(() => rm(scratchDir, { recursive: true }));
+  const egress = await Egress.open({
+    ...{ scratchDir, clock: systemClock, resolve: () => Promise.resolve([]) },
+    endpoints: new WorkerEndpoints([], systemClock),
+  });
+  await rm(scratchDir, { recursive: true });
+  await writeFile(scratchDir, "");
+  const made = egress.networkOf({ network: policy(opened("a.example.com")), readsEtc: false });
+  await expect(made).rejects.toThrow(SandboxError);
+  await expect(made).rejects.toMatchObject({ isEgress: true });
 });

@@ -16,6 +16,7 @@ import { systemClock } from "../../../worker/support/clock.ts";
 import { Semaphore } from "../../../worker/support/semaphore.ts";
 import { patience } from "../../support/patience.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { EgressCounts } from "../../../worker/telemetry/metrics/egress-counts.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { tool as anyTool } from "../manifest/fixtures.ts";
 
@@ -51,6 +52,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     artifactLimits: { maxBytes: 0, callMaxBytes: 0, maxOutputs: 1 },
     toolLogs: { to: "off", maxBytes: 1024 },
+    egress: new EgressCounts(),
     transfers: new Transfers(),
     profiles: builtInProfiles,
     hostNetwork: "host",

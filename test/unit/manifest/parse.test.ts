@@ -885,6 +885,22 @@ describe("what a tool has in place of its profile's, or of the host,", () => {
       "network: all",
       '6:14: network: expected one of none, public, host, or a map with "allow" or "public", found "all"',
     ],
+    [
+      "network: {allow: [{host: a.b, ports: 443}]}",
+      "6:42: network.allow[0].ports: expected a list of ports, 1 to 65535 without 53, 3128, found 443",
+    ],
+    [
+      "network: {allow: [a.b, {host: 2130706433}]}",
+      "6:35: network.allow[1].host: expected a host with ports, such as api.example.com:443, found 2130706433",
+    ],
+    [
+      "network: {allow: [443]}",
+      "6:23: network.allow[0]: expected a host with ports, such as api.example.com:443, or a map of a rule, found 443",
+    ],
+    [
+      'network: {allow: ["https://api.example.com"]}',
+      "6:23: network.allow[0]: expected a host with ports, such as api.example.com:443, found a URL",
+    ],
     ["isolate: 1", "6:14: isolate: expected true or false, found 1"],
     [
       "mounts: /data",

@@ -115,6 +115,23 @@ describe("the health server", () => {
     },
   );
 
+  test("has a page of metrics where it is given one, and 500 in place of one that fails", async () => {
+    let isWhole = true;
+    const page = { contentType: "text/plain; version=0.0.4", text: "up 1\n" };
+    const failure = () => Promise.reject(new Error("/host/path"));
+    const metrics = () => (isWhole ? Promise.resolve(page) : failure());
+    const health = { missing: () => [], hasStarted: () => true, metrics };
+    await using server = await startHealthServer({ port: anyPort, host: undefined }, health);
+    const response = await fetch(`http://127.0.0.1:${server.port}/metrics?x=1`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe(page.contentType);
+    expect(await response.text()).toBe(page.text);
+    isWhole = false;
+    const [type, body] = ["application/json", { ok: false }];
+    expect(await get(server, "/metrics")).toEqual({ status: 500, type, body });
+    expect(await get(server, "/livez")).toMatchObject({ status: 200 });
+  });
+
   test("answers a request that is no HTTP, and lives on", async () => {
     await using server = await start();
     const socket = connect(server.port, "127.0.0.1");

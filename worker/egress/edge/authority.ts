@@ -34,7 +34,7 @@ export interface Leaf {
 }
 
 /** An authority that clients accept for its names, and the names below them, only. */
-export class Authority {
+export class CertificateAuthority {
   /** In PEM form. */
   readonly certificate: string;
   readonly #x509: X509Library;
@@ -57,7 +57,10 @@ export class Authority {
   }
 
   /** Makes keys and a certificate for these names, of which there is at least one. */
-  static async create(names: readonly string[], clock: Pick<Clock, "nowMs">): Promise<Authority> {
+  static async create(
+    names: readonly string[],
+    clock: Pick<Clock, "nowMs">,
+  ): Promise<CertificateAuthority> {
     const x509 = await loadLibrary();
     const keys = await crypto.subtle.generateKey(keyAlgorithm, false, ["sign", "verify"]);
     const nowMs = clock.nowMs();
@@ -75,7 +78,7 @@ export class Authority {
         new x509.Extension(nameConstraintsOid, true, nameConstraints(names)),
       ],
     });
-    return new Authority(pemOf(certificate.rawData), x509, keys, clock);
+    return new CertificateAuthority(pemOf(certificate.rawData), x509, keys, clock);
   }
 
   /** A certificate for this name, valid for at least half of {@link leafMs}. */

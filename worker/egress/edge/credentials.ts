@@ -6,6 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Credential, CredentialSource } from "../../protocol/credential.ts";
 import type { NetworkPolicy } from "../../protocol/network-rules.ts";
+import type { Header } from "../http-forward.ts";
 
 /** Bytes of a value. */
 export const maxValueBytes = 16 * 1024;
@@ -13,17 +14,14 @@ export const maxValueBytes = 16 * 1024;
 /** Characters of a value from which on it is hidden: a short one may be part of anything. */
 const minHiddenLength = 8;
 
-/** A header's name and value. */
-export type Header = readonly [name: string, value: string];
-
-/** Target and headers of a request. */
-export interface RequestHead {
+/** Target and headers of a request that is sent on. */
+export interface OutgoingHead {
   readonly target: string;
   readonly headers: readonly Header[];
 }
 
 /** A request with a credential in it. */
-export interface RequestWithCredential extends RequestHead {
+export interface RequestWithCredential extends OutgoingHead {
   /** A text of the answer without the value, as a host may repeat it. */
   readonly hide: (text: string) => string;
 }
@@ -51,7 +49,7 @@ export class CredentialValues {
   }
 
   /** A request with the credential in it. Files are read anew. Throws CredentialError. */
-  async add(credential: Credential, head: RequestHead): Promise<RequestWithCredential> {
+  async add(credential: Credential, head: OutgoingHead): Promise<RequestWithCredential> {
     const value = await this.#read(credential);
     const placeholder = this.placeholderOf(credential);
     const secrets = formsOf(credential, value).filter(({ length }) => length >= minHiddenLength);
@@ -60,7 +58,7 @@ export class CredentialValues {
     return { ...this.#withValue(credential, value, head), hide };
   }
 
-  #withValue(credential: Credential, value: string, head: RequestHead): RequestHead {
+  #withValue(credential: Credential, value: string, head: OutgoingHead): OutgoingHead {
     const { use } = credential;
     switch (use.kind) {
       case "header":
@@ -141,7 +139,7 @@ async function readBounded(file: FileHandle): Promise<Uint8Array | undefined> {
   return bytesRead > maxValueBytes ? undefined : buffer.subarray(0, bytesRead);
 }
 
-function withHeader({ target, headers }: RequestHead, name: string, value: string): RequestHead {
+function withHeader({ target, headers }: OutgoingHead, name: string, value: string): OutgoingHead {
   const others = headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase());
   return { target, headers: [...others, [name, value]] };
 }

@@ -8,15 +8,21 @@ import { canonicalName } from "../../protocol/host-pattern.ts";
 import type { RefusalReason } from "../../protocol/execution.ts";
 import type { RequestRule } from "../../protocol/request-rules.ts";
 import { endToEndHeaders, forward } from "../http-forward.ts";
-import { BadRequestError, checkMessage, createStrictServer } from "../http-server.ts";
+import {
+  BadRequestError,
+  checkMessage,
+  createStrictServer,
+  hostHeadersOf,
+  statusMessage,
+} from "../http-server.ts";
 import type { Destination, Grant } from "../policy.ts";
 import type { OpenConnection } from "../record.ts";
 import { RefusedError, type UpstreamParts, connectUpstream, secure } from "../upstream.ts";
-import type { Authority } from "./authority.ts";
+import type { CertificateAuthority } from "./authority.ts";
 import { CredentialError, type CredentialValues } from "./credentials.ts";
 import { judgeRequest } from "./requests.ts";
 
-/** What the tool is told, for some reasons. */
+/** Words of the tool's answer, for some reasons. */
 const explanations: Partial<Record<RefusalReason, string>> = {
   request: "the network of this tool does not allow this request",
   credential: "the credential of this host cannot be used",
@@ -25,9 +31,9 @@ const explanations: Partial<Record<RefusalReason, string>> = {
 
 /** What opened connections need. */
 export interface EdgeParts {
-  readonly authority: Pick<Authority, "leafFor">;
+  readonly authority: Pick<CertificateAuthority, "leafFor">;
   readonly credentials: Pick<CredentialValues, "add">;
-  /** Told of a credential that cannot be used. */
+  /** Called with each credential that cannot be used. */
   readonly onCredentialFailed: (error: CredentialError) => void;
   readonly host: UpstreamParts;
   /** Milliseconds without a byte, after which a connection ends. */
@@ -36,7 +42,7 @@ export interface EdgeParts {
   readonly signal: AbortSignal;
 }
 
-/** A connection to a name, and what is granted of it. */
+/** A connection to a name, with its grant. */
 export interface OpenedHost {
   readonly connection: OpenConnection;
   readonly destination: Extract<Destination, { kind: "name" }>;
@@ -69,7 +75,7 @@ export class Edge {
     this.#server.on("request", (request, response) => void this.#answer(request, response));
   }
 
-  /** Takes over a connection whose first bytes have been looked at. */
+  /** Takes over a connection whose first bytes are allowed. */
   async take(client: Socket, host: OpenedHost, isSecure: boolean): Promise<void> {
     const gone = new AbortController();
     const signal = AbortSignal.any([this.#parts.signal, gone.signal]);
@@ -169,7 +175,7 @@ export class Edge {
 
   #refuse(response: ServerResponse, served: ServedConnection, error: unknown): void {
     const { destination, connection, signal } = served;
-    // Nobody waits for the answer.
+    // The tool no longer waits.
     if (signal.aborted) return void response.destroy();
     const { name: host, port } = destination;
     if (error instanceof CredentialError) this.#parts.onCredentialFailed(error);
@@ -181,7 +187,8 @@ export class Edge {
     const code = detail === undefined ? reason : `${reason}, ${detail}`;
     const text = `${host}:${port}: ${explanations[reason] ?? "the host cannot be used"} (${code})\n`;
     // What is left of the request is not read.
-    response.writeHead(reason === "request" ? 403 : 502, {
+    const status = reason === "request" ? 403 : 502;
+    response.writeHead(status, statusMessage(status, reason), {
       ...{ "Content-Type": "text/plain", "Content-Length": Buffer.byteLength(text) },
       Connection: "close",
     });
@@ -196,7 +203,7 @@ function asRefusal(error: unknown): RefusedError {
   return new RefusedError(error instanceof CredentialError ? "credential" : "unreachable");
 }
 
-/** Counts what passed since the last time. */
+/** Counts the bytes since the last count. */
 function count({ bytesRead, bytesWritten }: Socket, served: ServedConnection): void {
   const { connection, counted } = served;
   connection.sent(bytesRead - counted.read);
@@ -209,13 +216,8 @@ function defaultPort(isSecure: boolean): number {
 }
 
 /** Whether its one Host is the name that was connected to, and names no other port. */
-function isOfHost(
-  { rawHeaders }: IncomingMessage,
-  { name, port }: OpenedHost["destination"],
-): boolean {
-  const hosts = rawHeaders.filter(
-    (_, index) => rawHeaders[index - 1]?.toLowerCase() === "host" && index % 2 === 1,
-  );
+function isOfHost(request: IncomingMessage, { name, port }: OpenedHost["destination"]): boolean {
+  const hosts = hostHeadersOf(request);
   const [host = "", given] = (hosts[0] ?? "").split(":");
   if (hosts.length !== 1 || canonicalName(host) !== name) return false;
   return given === undefined || given === String(port);

@@ -4,12 +4,12 @@
 import type { Credential } from "../../protocol/credential.ts";
 import { type RequestRule, isMethod } from "../../protocol/request-rules.ts";
 
-/** A request that is allowed, with the credential that it gets. */
+/** An allowed request, with its credential. */
 export interface AllowedRequest {
   readonly credential: Credential | undefined;
 }
 
-/** A request as it came. */
+/** A received request. */
 export interface GivenRequest {
   readonly method: string;
   /** Path and query. */

@@ -8,7 +8,7 @@ import { rootCertificates } from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { NetworkPolicy } from "../../protocol/network-rules.ts";
 import type { Clock } from "../../support/clock.ts";
-import { Authority } from "./authority.ts";
+import { CertificateAuthority } from "./authority.ts";
 
 /** Authorities that are kept: more than a worker has tools. */
 const maxAuthorities = 1_024;
@@ -27,9 +27,9 @@ const environment = new Map([
   ["NODE_EXTRA_CA_CERTS", authorityInside],
 ]);
 
-/** An authority, and how sandboxes come to trust it. */
+/** An authority, with the files and variables by which sandboxes trust it. */
 export interface TrustedAuthority {
-  readonly authority: Authority;
+  readonly authority: CertificateAuthority;
   /** Where files are inside, and on the host. */
   readonly files: ReadonlyMap<string, string>;
   readonly environment: ReadonlyMap<string, string>;
@@ -46,7 +46,7 @@ export class Trust {
   readonly #directories = new Map<string, string>();
   #lastId = 0;
 
-  /** @param directory that sandboxes can mount from; files of it go with the caller's */
+  /** @param directory from which sandboxes can mount; the caller removes it */
   constructor(directory: string, clock: Pick<Clock, "nowMs">) {
     this.#directory = directory;
     this.#clock = clock;
@@ -70,7 +70,7 @@ export class Trust {
   async #remove(hosts: string): Promise<void> {
     const directory = this.#directories.get(hosts);
     this.#directories.delete(hosts);
-    // What is left goes with the worker's directory.
+    // The worker's directory is removed later, with leftovers.
     if (directory !== undefined)
       await rm(directory, { recursive: true, force: true }).catch(() => undefined);
   }
@@ -87,7 +87,7 @@ async function make(
   directory: string,
   clock: Pick<Clock, "nowMs">,
 ): Promise<TrustedAuthority> {
-  const authority = await Authority.create(names, clock);
+  const authority = await CertificateAuthority.create(names, clock);
   const system = await systemBundle();
   const [bundle, alone] = [join(directory, "bundle.pem"), join(directory, "authority.pem")];
   await mkdir(directory, { recursive: true, mode: 0o755 });

@@ -6,7 +6,7 @@ import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import { readNames } from "../../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../../protocol/topics.ts";
-import type { ConnectionLog, EndedConnection } from "../../sandbox/network/sockets.ts";
+import type { EndedConnection } from "../../sandbox/network/sockets.ts";
 import type { Clock } from "../../support/clock.ts";
 import { AuditError, type AuditLog } from "../../telemetry/audit/audit.ts";
 import type { AuditEvent } from "../../telemetry/audit/event.ts";
@@ -112,9 +112,9 @@ export class CallAudit {
     this.record({ event: "call.end", outcome, started: this.started, durationMs });
   }
 
-  /** Records the connections of the call's sandbox as they end; call it when the tool runs. */
-  follow(connections: ConnectionLog | undefined): void {
-    connections?.follow((connection) => this.record(egressFacts(connection)));
+  /** Records a connection of the call's sandbox that has ended or was refused. */
+  recordConnection(connection: EndedConnection): void {
+    this.record(egressFacts(connection));
   }
 
   record(facts: OwnFacts): void {
@@ -135,7 +135,7 @@ export class CallAudit {
   }
 }
 
-function egressFacts({ refusal, rules, ...facts }: EndedConnection): OwnFacts {
+function egressFacts({ refusal, rules, refusedPart: _, ...facts }: EndedConnection): OwnFacts {
   return {
     ...facts,
     event: "egress",

@@ -3,7 +3,12 @@
  * place.
  */
 import { z } from "zod";
-import type { Credential, CredentialSource, CredentialUse } from "../../protocol/credential.ts";
+import {
+  type Credential,
+  type CredentialUse,
+  sourcePattern,
+  toSource,
+} from "../../protocol/credential.ts";
 import { refuseHost, toPattern } from "../../protocol/host-pattern.ts";
 import { entryNameSchema } from "../../protocol/operator-fields.ts";
 import type { DocumentProblems } from "../../support/file-problems.ts";
@@ -22,7 +27,7 @@ export const maxCredentials = 100;
 /** Hosts of one credential. */
 const maxHosts = 64;
 
-/** Headers that say where a message goes and where it ends. */
+/** Headers that give a message's host and end. */
 const framingHeaders =
   /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/i;
 
@@ -45,7 +50,7 @@ const fields = {
   value: z
     .string(valueText)
     .max(4096, valueText)
-    .regex(/^(?:file:\/[^\0]*|env:[A-Za-z_][A-Za-z0-9_]*)$/, valueText)
+    .regex(sourcePattern, valueText)
     .describe("Where the worker reads the value: `file:/PATH` or `env:NAME`."),
   hosts: z
     .array(z.string(hostsText).superRefine(refuseHost).superRefine(refuseRange), hostsText)
@@ -119,10 +124,9 @@ export function readCredentials(
 }
 
 function toCredential(name: string, data: z.output<typeof credentialField>): Credential {
-  const [kind = "", ...source] = data.value.split(":");
   return {
     name,
-    source: { kind: kind as CredentialSource["kind"], name: source.join(":") },
+    source: toSource(data.value),
     use: toUse(data),
     hosts: data.hosts.map(toPattern),
   };

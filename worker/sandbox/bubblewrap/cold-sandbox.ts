@@ -25,7 +25,8 @@ import {
 import type { WorkDir } from "../work/work-dir.ts";
 import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";
-import { type BwrapExecution, startBwrap } from "./process.ts";
+import type { BwrapExecution } from "./execution.ts";
+import { startBwrap } from "./process.ts";
 import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
 import { WakeChannel } from "./idle/wake-channel.ts";
 

@@ -176,8 +176,8 @@ def loopback_flags() -> int:
 
 
 def lead_everything_here() -> None:
-    """`ip route add local 0.0.0.0/0 dev lo`, by rtnetlink(7): connections to literal addresses reach
-    the same listeners, which see the address.
+    """`ip route add local 0.0.0.0/0 dev lo`, by rtnetlink(7): connections to literal addresses
+    reach the same listeners, which see the address.
     """
     attribute = struct.pack("=HHi", 8, 4, socket.if_nametoindex("lo"))  # RTA_OIF
     # AF_INET, no prefix; table local, protocol boot, scope host, type local.

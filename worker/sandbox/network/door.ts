@@ -19,7 +19,7 @@ import type {
   SocketPlaces,
 } from "./sockets.ts";
 
-/** Milliseconds for what is asked of the door; it takes a few. */
+/** Milliseconds for one request to the door; it takes a few. */
 const openTimeoutMs = 5_000;
 
 /** Most requests that wait for the door. */
@@ -36,13 +36,13 @@ export interface DoorOptions {
   readonly uid: number | undefined;
 }
 
-/** A sandbox with a network of its own. */
+/** A sandbox with a separate network namespace, whose command waits. */
 export interface HeldSandbox {
   /** Its first process, as this host numbers it. */
   readonly pid: number;
   /** The number of its network namespace, namespaces(7). */
   readonly namespace: number;
-  /** Whether its loopback interface is to be brought up; else that is waited for. */
+  /** Whether the door brings its loopback interface up; else the door waits for that. */
   readonly raisesLoopback: boolean;
 }
 
@@ -69,12 +69,12 @@ export async function openNetwork(
 
 type Handle = Server | DatagramSocket | Socket;
 
-/** What the door is asked for: sockets that wait, or one that is connected to a port. */
+/** A request to the door: listening sockets, or one that is connected to a port. */
 interface Wanted extends SocketPlaces {
   readonly connect: readonly number[];
 }
 
-/** What comes from the door; `index` comes with a handle. */
+/** A message of the door; `index` comes with a handle. */
 interface Message {
   readonly id: number;
   readonly index?: number;
@@ -133,7 +133,7 @@ export class Door implements AsyncDisposable {
       });
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(openTimeoutMs)]);
       await abortable(waiting.finished.promise, bounded).catch((error: unknown) => {
-        // One that is stuck would serve nobody any more; the next sandbox starts another.
+        // A door that is stuck serves no request; the next sandbox starts another.
         if (!signal.aborted && bounded.aborted) child.kill("SIGKILL");
         throw error;
       });
@@ -181,7 +181,7 @@ export class Door implements AsyncDisposable {
 
   #receive({ id, index, error }: Message, handle: Handle): void {
     const waiting = this.#waiting.get(id);
-    // Of a sandbox that is not waited for any more.
+    // Its sandbox no longer waits.
     if (waiting === undefined) return index === undefined ? undefined : closeAll([handle]);
     if (index !== undefined) {
       // Of a connection that cannot be accepted, for want of descriptors.

@@ -5,7 +5,7 @@ import type { Socket as DatagramSocket } from "node:dgram";
 import type { Server, Socket } from "node:net";
 import type { NetworkUsage, RefusalReason } from "../../protocol/execution.ts";
 
-/** What sandboxes call the host that they are. */
+/** The host name of sandboxes. */
 export const sandboxHostName = "sandbox";
 
 /** Where a socket of the worker stands inside a sandbox. */
@@ -44,28 +44,45 @@ export interface NamespaceSockets {
   connect(port: number, signal: AbortSignal): Promise<Socket>;
 }
 
-/** A connection of a sandbox after its end, or one that was refused. */
+/** A connection of a sandbox that has ended or was refused. */
 export interface EndedConnection {
   /** The name that was connected to; undefined for an address that the tool brought itself. */
   readonly name?: string;
-  /** That the worker connected to, or refused; undefined where it came to neither. */
+  /** The address that the worker connected to or refused; undefined if it found none. */
   readonly address?: string;
-  /** Undefined where a name was only asked for. */
+  /** Undefined for a question to name service. */
   readonly port?: number;
-  /** The rules that allow it, as their files have them. */
+  /** The texts of the rules that allow it, as in their files. */
   readonly rules: readonly string[];
-  /** Undefined for a connection that was not refused. */
+  /** Undefined for an allowed connection. */
   readonly refusal?: RefusalReason;
   /** From inside. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly durationMs: number;
+  /** What was refused in place of a connection: a question for a name, or a request on one. */
+  readonly refusedPart?: "name" | "request";
 }
 
 /** The connections of one sandbox. */
 export interface ConnectionLog {
+  /** Those that are open. */
+  readonly open: number;
   /** Reports those that have ended, and each further one as it ends. Call it once. */
   follow(onEnded: (connection: EndedConnection) => void): void;
+}
+
+/** Refusals of one sandbox that a list of its connections has. */
+export const maxListedRefusals = 200;
+
+/** Passes on all connections, but {@link maxListedRefusals} of those that were refused. */
+export function firstRefusals(
+  onEnded: (connection: EndedConnection) => void,
+): (connection: EndedConnection) => void {
+  let refused = 0;
+  return (connection) => {
+    if (connection.refusal === undefined || ++refused <= maxListedRefusals) onEnded(connection);
+  };
 }
 
 /** The network of one sandbox. Disposing ends its connections. */
@@ -82,8 +99,8 @@ export interface SandboxNetwork {
   /** Variables that its programs need, in place of those that they would have. */
   readonly environment: ReadonlyMap<string, string>;
   /**
-   * Makes what serves one sandbox. The command is held until it fulfils; it never runs when it
-   * rejects. Whoever made the sandbox disposes it when the sandbox is gone.
+   * Opens the network of one sandbox. The command is held until this fulfils, and never runs if it
+   * rejects. The maker of the sandbox disposes the network when the sandbox is gone.
    */
   open(sockets: NamespaceSockets, signal: AbortSignal): Promise<OpenNetwork>;
 }

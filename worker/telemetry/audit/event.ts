@@ -17,7 +17,7 @@ export const auditEvents = {
   "artifact.delete":
     "The worker deletes a version that the same call has saved, since the call fails.",
   egress:
-    "A connection of a tool whose [network](network.md) is `public` or a list of hosts, at its end or the call's, or one that was refused. A refused name has one too, and each refused request of an [opened](network.md#requests-and-credentials) connection.",
+    "A connection of a tool whose [network](network.md) is `public` or a list of hosts, at its end or the call's, or one that was refused. A refused name has one too, and each refused request of an [opened](network.md#requests) connection.",
 } as const;
 
 /** The name of a line. */
@@ -68,7 +68,7 @@ export const auditFields = {
   outcome: ["`call.end`, `artifact.…`", "`ok`, or as below."],
   reason: [
     "`artifact.…` with `ARTIFACT_ERROR`, `egress` that was refused",
-    "Of an artifact `not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed. Of a connection as [networks](network.md#what-happens-inside) have it.",
+    "Of an artifact `not-found`, `invalid-name`, `too-many-versions`, `too-many-names`; `refused`: the worker refuses its size; `unavailable`: the store, the copy or a required audit log failed. Of a connection the [reasons](network.md#what-happens-inside) of its refusal.",
   ],
   started: ["`call.end`", "Whether the tool may have run at this delivery."],
   durationMs: ["`call.end`, `egress`, and `artifact.…` that took time", "Whole milliseconds."],

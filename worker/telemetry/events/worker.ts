@@ -40,15 +40,15 @@ export const startEvents = {
     level: "warn",
     message: "sandboxes have no networks of their own",
     facts: { err: "error", remedy: "text" },
-    when: "A tool's [network](network.md) is `public` or a list of hosts, and a trial shows that nothing keeps it here. The tool is not served.",
+    when: "A tool's [network](network.md) is `public` or a list of hosts, and a trial shows that this host cannot enforce it. The tool is not served.",
     action:
-      "Apply `remedy`; or give the tool `network: none`, or those without a network of their own the host's by `SANDBOX_DEFAULT_NETWORK=host`.",
+      "Apply `remedy`, or set `network: none` in the tool's entry. `SANDBOX_DEFAULT_NETWORK=host` gives tools under `standard` that name no network the host's.",
   },
   "sandbox.host_network_default": {
     level: "warn",
     message: "tools have the host's network, and their entries do not say so",
     facts: { tools: "list" },
-    when: "`SANDBOX_DEFAULT_NETWORK` is `host`. `tools` reach what the host reaches: loopback services, private networks, cloud metadata, the broker.",
+    when: "`SANDBOX_DEFAULT_NETWORK` is `host`. `tools` reach what the host reaches: loopback services, private networks, cloud metadata, the broker. A later manifest is warned of with the further tools alone.",
     action:
       "Give each the [network](network.md) that it needs in the manifest, then unset the variable.",
   },
@@ -56,15 +56,23 @@ export const startEvents = {
     level: "warn",
     message: "tools that ask for the host's network reach public addresses only",
     facts: { tools: "list" },
-    when: "`SANDBOX_HOST_NETWORK` is `public`. `tools` have the network `host`, by their entries or profiles.",
+    when: "`SANDBOX_HOST_NETWORK` is `public`. `tools` have the network `host`, by their entries or profiles. A later manifest is warned of with the further tools alone.",
     action: "Give those that need a private host a [list](network.md) with it.",
   },
   "network.credential_unusable": {
     level: "warn",
     message: "a credential was not added to a request, which was refused",
     facts: { err: "error" },
-    when: "The value of a [credential](network.md#credentials) cannot be read, is empty or has control characters. The tool gets a 502.",
-    action: "Mend the file or the variable; files are read anew for each request.",
+    when: "The value of a [credential](network.md#credentials) cannot be read, is empty, too large, or has control characters. The request gets a 502.",
+    action:
+      "Correct the file, which is read for each request; or the variable, and restart the worker.",
+  },
+  "metrics.failed": {
+    level: "warn",
+    message: "the page of metrics cannot be made",
+    facts: { err: "error" },
+    when: "A request for [`/metrics`](#metrics) was answered with 500; logged once. No call is affected.",
+    action: "See `err`: a missing package after an update, or too many open files.",
   },
   "artifacts.in_memory": {
     level: "warn",

@@ -24,6 +24,7 @@ import {
   startRig,
 } from "../../../support/workers/rig.ts";
 import { never, sourceOf } from "../../../unit/artifacts/fixtures.ts";
+import { awaitedLater } from "../../../support/workers/awaited-later.ts";
 
 const bucket = "artifacts";
 const python = (name: string, more: Partial<RigTool> = {}): RigTool => ({
@@ -63,7 +64,9 @@ function call(
   onStatus: (text: string) => void = () => undefined,
 ): Promise<CallResult> {
   const user = { userId: "user-42", sessionId: "web-1" };
-  return rig.agent.call({ tool, ...user, timeoutSeconds: 60, ...more }, { cancel, onStatus });
+  return awaitedLater(
+    rig.agent.call({ tool, ...user, timeoutSeconds: 60, ...more }, { cancel, onStatus }),
+  );
 }
 
 /** The sandbox of a call, as its answer reports it. */

@@ -18,6 +18,7 @@ import {
 } from "../../../support/workers/rig.ts";
 import { WorkerProcess } from "../../../support/workers/worker-process.ts";
 import { isRoot } from "../../../support/is-root.ts";
+import { awaitedLater } from "../../../support/workers/awaited-later.ts";
 
 const run = promisify(execFile);
 
@@ -131,7 +132,7 @@ describe("a worker that is process 1", () => {
     await using worker = new FirstProcess(environment);
     await worker.says("worker.ready");
     await using agent = await connectAgent();
-    const call = agent.call({ tool: "sleeps", args: { seconds: 1 } });
+    const call = awaitedLater(agent.call({ tool: "sleeps", args: { seconds: 1 } }));
     await worker.says("tool.started");
     await worker.signal("SIGTERM");
     expect(await call).toMatchObject({ kind: "success" });
@@ -143,7 +144,7 @@ describe("a worker that is process 1", () => {
     await using worker = new FirstProcess(environment);
     await worker.says("worker.ready");
     await using agent = await connectAgent();
-    const call = agent.call({ tool: "sleeps", args: { seconds: 20 } });
+    const call = awaitedLater(agent.call({ tool: "sleeps", args: { seconds: 20 } }));
     await worker.says("tool.started");
     await worker.signal("SIGTERM");
     await worker.says("worker.draining");

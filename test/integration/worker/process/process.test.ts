@@ -16,6 +16,7 @@ import {
   type WorkerSurroundings,
   surroundWorker,
 } from "../../../support/workers/worker-surroundings.ts";
+import { awaitedLater } from "../../../support/workers/awaited-later.ts";
 
 const tools = {
   well: { function: "well" },
@@ -300,7 +301,8 @@ describe("the worker process", () => {
     await using worker = new WorkerProcess(environment);
     await worker.says("worker.ready");
     await using agent = await connectAgent();
-    const running = agent.call({ tool: "sleeps", args: { seconds: 1 }, timeoutSeconds: 20 });
+    const call = { tool: "sleeps", args: { seconds: 1 }, timeoutSeconds: 20 };
+    const running = awaitedLater(agent.call(call));
     await worker.says("call.received");
     worker.child.kill("SIGTERM");
     await worker.says("worker.draining");
@@ -313,9 +315,8 @@ describe("the worker process", () => {
     await using worker = new WorkerProcess({ ...environment, DRAIN_TIMEOUT_SECONDS: "1" });
     await worker.says("worker.ready");
     await using agent = await connectAgent();
-    const running = agent.call({ tool: "ignores_term", timeoutSeconds: 60 });
     // The agent tries once more, as real agents do; that second call ends with the agent.
-    running.catch(() => undefined);
+    void awaitedLater(agent.call({ tool: "ignores_term", timeoutSeconds: 60 }));
     await worker.says("tool.started");
     worker.child.kill("SIGTERM");
     expect(await worker.exited).toEqual({ code: 0, signal: null });
@@ -326,7 +327,7 @@ describe("the worker process", () => {
     await using worker = new WorkerProcess(environment);
     await worker.says("worker.ready");
     await using agent = await connectAgent();
-    void agent.call({ tool: "ignores_term", timeoutSeconds: 60 }).catch(() => undefined);
+    void awaitedLater(agent.call({ tool: "ignores_term", timeoutSeconds: 60 }));
     await worker.says("tool.started");
     worker.child.kill("SIGTERM");
     await worker.says("worker.draining");
@@ -344,7 +345,7 @@ describe("the worker process", () => {
       await using agent = await connectAgent();
       const listening = Promise.withResolvers<number>();
       const onStatus = (text: string) => listening.resolve(Number(text));
-      void agent.call({ tool: "listens", timeoutSeconds: 60 }, { onStatus }).catch(() => undefined);
+      void awaitedLater(agent.call({ tool: "listens", timeoutSeconds: 60 }, { onStatus }));
       const port = await listening.promise;
       expect(await isListening(port)).toBe(true);
       await worker[Symbol.asyncDispose]();

@@ -4,7 +4,8 @@
 import type { Clock } from "../../../support/clock.ts";
 import { settlesWithin } from "../../../support/timeout.ts";
 import { type ExitReport, SandboxError } from "../../sandbox.ts";
-import { type BwrapExecution, startBwrap } from "../process.ts";
+import type { BwrapExecution } from "../execution.ts";
+import { startBwrap } from "../process.ts";
 
 /** Time limit of a trial's answers in milliseconds, on a host that is busy starting. */
 const trialTimeoutMs = 20_000;

@@ -32,7 +32,7 @@ import {
 } from "../cold-sandbox.ts";
 import { parkedSandbox } from "../idle/parked-sandbox.ts";
 import { privateBytesOf } from "../idle/private-bytes.ts";
-import { BwrapExecution } from "../process.ts";
+import { BwrapExecution } from "../execution.ts";
 import { TemplateChannel } from "./template-channel.ts";
 import { TemplateChild } from "./template-child.ts";
 import { TemplateListener } from "./template-listener.ts";

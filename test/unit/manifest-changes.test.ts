@@ -2,17 +2,17 @@
  * In which order a worker follows a changed manifest.
  */
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { BrokerSession, OutboundMessage } from "../../../worker/broker/broker.ts";
-import { DescribedTools } from "../../../worker/discovery/described-tools.ts";
-import { Discovery } from "../../../worker/discovery/discovery.ts";
-import { diffManifests } from "../../../worker/manifest/diff.ts";
-import { type ManifestChange, queuesOfTools } from "../../../worker/manifest/manifest.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { followManifest } from "../../../worker/wiring/manifest-changes.ts";
-import { createMemoryBroker } from "../../fakes/memory-broker/broker.ts";
-import { patience } from "../../support/patience.ts";
-import { HandClock } from "../broker/hand-clock.ts";
-import { manifest, tool } from "../manifest/fixtures.ts";
+import type { BrokerSession, OutboundMessage } from "../../worker/broker/broker.ts";
+import { DescribedTools } from "../../worker/discovery/described-tools.ts";
+import { Discovery } from "../../worker/discovery/discovery.ts";
+import { diffManifests } from "../../worker/manifest/diff.ts";
+import { type ManifestChange, queuesOfTools } from "../../worker/manifest/manifest.ts";
+import { createLogger } from "../../worker/telemetry/logger.ts";
+import { followManifest } from "../../worker/manifest-changes.ts";
+import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
+import { patience } from "../support/patience.ts";
+import { HandClock } from "./broker/hand-clock.ts";
+import { manifest, tool } from "./manifest/fixtures.ts";
 
 const namespace = "ns";
 const clock = new HandClock();
@@ -70,7 +70,7 @@ test("agents hear of a new tool when it is subscribed to, and of a removed one b
     {
       foundation: { catalog, runners: new Map() },
       ...{ session, discovery, described: tools },
-      starts: { follow: () => undefined },
+      onManifest: () => undefined,
     },
     queuesOfTools(before),
     { log, clock },

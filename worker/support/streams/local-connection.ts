@@ -11,7 +11,7 @@ export function localConnection(): readonly [near: Socket, far: Socket] {
   const [near, far] = [new End(), new End()];
   near.peer = far;
   far.peer = near;
-  // Of a socket they have what this folder and node:http use.
+  // Of a socket they have what worker/egress/ and node:http use.
   return [near, far] as unknown as readonly [Socket, Socket];
 }
 
@@ -52,7 +52,7 @@ class End extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
-    this.#settle(new Error("the connection is gone"));
+    this.#settle(error ?? new Error("the connection is gone"));
     // What was written before the end is still read.
     if (error !== null || !this.writableFinished) this.peer?.destroy(error ?? undefined);
     done(error);

@@ -3,7 +3,7 @@
  */
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { localConnection } from "../../../worker/egress/local-connection.ts";
+import { localConnection } from "../../../worker/support/streams/local-connection.ts";
 
 test("what one end writes, the other reads, up to the end, though the writer is gone", async () => {
   const [near, far] = localConnection();

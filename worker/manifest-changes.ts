@@ -1,15 +1,14 @@
 /**
- * Brings a running worker to each new manifest: its sandboxes, its subscriptions, and what agents
- * hear of its tools.
+ * Brings a running worker to each new manifest: its parts, its subscriptions, and what agents hear
+ * of its tools.
  */
-import type { BrokerSession } from "../broker/broker.ts";
-import type { DescribedTools } from "../discovery/described-tools.ts";
-import type { Discovery } from "../discovery/discovery.ts";
-import { Subscriptions } from "../invocation/subscriptions.ts";
-import { queuesOfTools } from "../manifest/manifest.ts";
-import type { Starts } from "../pool/starts.ts";
-import type { Foundation } from "./foundation.ts";
-import type { Host } from "./host.ts";
+import type { BrokerSession } from "./broker/broker.ts";
+import type { DescribedTools } from "./discovery/described-tools.ts";
+import type { Discovery } from "./discovery/discovery.ts";
+import { Subscriptions } from "./invocation/subscriptions.ts";
+import { type Manifest, queuesOfTools } from "./manifest/manifest.ts";
+import type { Foundation } from "./wiring/foundation.ts";
+import type { Host } from "./wiring/host.ts";
 
 /** The tools that are served, and what runs them. */
 interface ServedTools extends Pick<Foundation, "runners"> {
@@ -20,7 +19,8 @@ interface ServedTools extends Pick<Foundation, "runners"> {
 export interface ManifestFollowers {
   readonly foundation: ServedTools;
   readonly session: Pick<BrokerSession, "serve" | "leave">;
-  readonly starts: Pick<Starts, "follow">;
+  /** Gets each manifest before subscriptions and agents follow it. */
+  readonly onManifest: (manifest: Manifest) => void;
   readonly described: Pick<DescribedTools, "follow">;
   /** Undefined where agents are told nothing. */
   readonly discovery: Pick<Discovery, "removed"> | undefined;
@@ -33,7 +33,7 @@ export interface ManifestFollowers {
  * @param subscribed queue by tool that the session serves already
  */
 export async function followManifest(
-  { foundation, session, starts, described, discovery }: ManifestFollowers,
+  { foundation, session, onManifest, described, discovery }: ManifestFollowers,
   subscribed: ReadonlyMap<string, string>,
   { log, clock }: Pick<Host, "log" | "clock">,
   signal: AbortSignal,
@@ -42,7 +42,7 @@ export async function followManifest(
   using subscriptions = new Subscriptions(session, subscribed, subscriptionsLog, clock);
   for await (const { manifest, removed } of foundation.catalog.changes) {
     const { tools } = manifest;
-    starts.follow(tools.values());
+    onManifest(manifest);
     discovery?.removed(removed);
     // Agents may call a tool as soon as they hear of it: new ones are subscribed to first.
     described.follow(tools.values().filter(({ name }) => subscriptions.served.has(name)));
