@@ -9,8 +9,8 @@ import type { Described } from "./discovery/described-tools.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import type { GroupWatch } from "./group/group-watch.ts";
 import type { Consumer, DrainReport } from "./invocation/consumer.ts";
-import { Subscriptions } from "./invocation/subscriptions.ts";
-import { type ManifestChange, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
+import { followManifest, warmTools } from "./manifest-changes.ts";
+import { type Manifest, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
@@ -247,35 +247,16 @@ export class Worker implements AsyncDisposable {
     }
     const discovery = startDiscovery(config, host, foundation, session, described);
     this.#parts.use(discovery);
-    this.#supervise(
-      this.#followManifest(foundation, session, tools, ({ manifest, removed }) => {
-        starts.follow(manifest.tools.values());
-        described.follow(manifest.tools.values());
-        egress.serve(manifest.tools.keys());
-        discovery?.removed(removed);
-        hostNetworks.follow(manifest);
-      }),
-    );
+    const onManifest = (manifest: Manifest): void => {
+      starts.follow(manifest.tools.values());
+      egress.serve(manifest.tools.keys());
+      hostNetworks.follow(manifest);
+    };
+    const followers = { foundation, session, onManifest, described, discovery };
+    this.#supervise(followManifest(followers, tools, host, this.#stopPublishing.signal));
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
-  }
-
-  /** Subscriptions follow the manifest until the catalog is disposed. */
-  async #followManifest(
-    foundation: Foundation,
-    session: ReconnectingSession,
-    served: ReadonlyMap<string, string>,
-    onChange: (change: ManifestChange) => void,
-  ): Promise<void> {
-    const log = this.#host.log.child({ part: "subscriptions" });
-    using subscriptions = new Subscriptions(session, served, log, this.#host.clock);
-    for await (const change of foundation.catalog.changes) {
-      onChange(change);
-      const queues = queuesOfTools(change.manifest);
-      await subscriptions.follow(queues, this.#stopPublishing.signal);
-      warmTools(foundation);
-    }
   }
 
   /** A failed loop ends the worker, which could no longer answer. */
@@ -289,9 +270,4 @@ export class Worker implements AsyncDisposable {
 /** Reason of cancelled calls; answers have another message. */
 function shutdownError(): Error {
   return new Error("the worker is shutting down");
-}
-
-/** Prepares the runners for the served tools. */
-function warmTools({ catalog, runners }: Foundation): void {
-  for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
 }

@@ -151,6 +151,8 @@ test("starting imports only what the runner consists of: every module counts in 
     .map((line) => line.split("|").at(-1)?.trim());
   expect(imported.slice(imported.indexOf("site") + 1)).toEqual([
     "_json",
+    "secure_tool_runtime.status_pipe",
+    "secure_tool_runtime.context",
     "secure_tool_runtime",
     "errno",
     "atexit",

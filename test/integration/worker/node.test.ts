@@ -11,7 +11,6 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { proxyVariables } from "../../../worker/egress/http-proxy.ts";
-import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import type { ToolCall } from "../../../harness/messages.ts";
 import { Agent } from "../../../harness/agent.ts";
@@ -31,6 +30,7 @@ import {
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { loggedFacts } from "../../support/workers/kept-log.ts";
 import { isRoot } from "../../support/is-root.ts";
+import { patience } from "../../support/patience.ts";
 
 const MiB = 1024 * 1024;
 const profiles = [...builtInProfiles.values()];
@@ -316,13 +316,9 @@ describe("which tools are served", () => {
     // As an editor does it: with a manifest that says the same in other bytes.
     await writeFile(`${rig.manifestPath}.new`, `${await readFile(rig.manifestPath, "utf8")}\n`);
     await rename(`${rig.manifestPath}.new`, rig.manifestPath);
-    await vi.waitFor(
-      () =>
-        expect(rig.broker.subscriptions.flatMap(({ patterns }) => [...patterns])).toContain(
-          invokeTopic(namespace, "absent"),
-        ),
-      20_000,
-    );
+    const added = () =>
+      loggedFacts(rig.logLines, "manifest.loaded").flatMap((each) => each["added"]);
+    await vi.waitFor(() => expect(added()).toContain("absent"), patience);
     expect(await rig.call("absent")).toMatchObject({ toolResult: { here: 1 } });
     expect(reasons().get("outside")).toBe(
       "outside.js is a link to outside of the directory of Node tools",

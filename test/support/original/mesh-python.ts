@@ -29,10 +29,8 @@ unset PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX
 "$4/bin/python" -W ignore -c 'import solace_agent_mesh.agent.tools.executors.executor_tool
 import solace_agent_mesh.agent.adk.models.lite_llm' 2> "$4/import.log"`;
 
-/** Its Python program. Skips the test unless it is asked for, and where PyPI is not reached. */
+/** Its Python program. Skips the test where PyPI is not reached. */
 export async function meshPython(context: TestContext): Promise<string> {
-  if (process.env["TEST_ORIGINAL_MESH"] !== "1")
-    context.skip("takes minutes, and 1.7 GB; set TEST_ORIGINAL_MESH=1");
   const uv = join(await pypiPackages(context, ["uv"]), "bin", "uv");
   const { stdout: version } = await run(python, ["--version"]);
   const installing = installedOnce({

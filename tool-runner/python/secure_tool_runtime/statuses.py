@@ -5,7 +5,7 @@ See status.pipe in tool-runner/PROTOCOL.md.
 
 import math
 
-from . import _quote
+from .status_pipe import quote
 
 _LEVELS = ("debug", "info", "warning", "error")
 # Characters of a partial result that its text quotes.
@@ -24,7 +24,7 @@ def progress_status(done: float, total: "float | None", message: "str | None") -
         members += f', "total": {total_text}'
         text += f" of {total_text}"
     if message is not None:
-        members += f', "message": {_quote(str(message))}'
+        members += f', "message": {quote(str(message))}'
         text = f"{message} ({text})"
     return text, f'"progress": {{{members}}}'
 
@@ -33,11 +33,11 @@ def log_status(level: str, text: str, fields: "dict[str, object]") -> "tuple[str
     """Text and JSON members of a line of the log."""
     if level not in _LEVELS:
         level = "warning" if level == "warn" else "info"
-    members = f'"level": "{level}", "text": {_quote(str(text))}'
+    members = f'"level": "{level}", "text": {quote(str(text))}'
     shown = str(text)
     if fields:
         shown += " (" + ", ".join(f"{name}={value}" for name, value in fields.items()) + ")"
-        pairs = ", ".join(f"{_quote(name)}: {_scalar(value)}" for name, value in fields.items())
+        pairs = ", ".join(f"{quote(name)}: {_scalar(value)}" for name, value in fields.items())
         members += f', "fields": {{{pairs}}}'
     if level != "info":
         shown = f"{level.capitalize()}: {shown}"
@@ -73,4 +73,4 @@ def _scalar(value: object) -> str:
         return repr(value)
     if type(value) is float and math.isfinite(value):
         return repr(value)
-    return _quote(str(value))
+    return quote(str(value))
