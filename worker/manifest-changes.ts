@@ -41,13 +41,16 @@ export async function followManifest(
   const subscriptionsLog = log.child({ part: "subscriptions" });
   using subscriptions = new Subscriptions(session, subscribed, subscriptionsLog, clock);
   for await (const { manifest, removed } of foundation.catalog.changes) {
-    const { tools } = manifest;
+    // Agents may call a tool as soon as they hear of it: it is subscribed to first.
+    const announce = (): void =>
+      described.follow(
+        manifest.tools.values().filter(({ name }) => subscriptions.served.has(name)),
+      );
     onManifest(manifest);
     discovery?.removed(removed);
-    // Agents may call a tool as soon as they hear of it: new ones are subscribed to first.
-    described.follow(tools.values().filter(({ name }) => subscriptions.served.has(name)));
-    await subscriptions.follow(queuesOfTools(manifest), signal);
-    described.follow(tools.values());
+    announce();
+    await subscriptions.follow(queuesOfTools(manifest), signal, announce);
+    announce();
     warmTools(foundation);
   }
 }

@@ -76,6 +76,8 @@ export interface LocalToolOptions extends Surroundings {
 /** The tools of a manifest. */
 export interface LocalManifestOptions extends Surroundings {
   readonly layout: ToolsLayout;
+  /** Whether calls have another network than their tools' entries, and so no credential. */
+  readonly hasOwnNetwork?: boolean;
 }
 
 /** A foundation. Its owner disposes it. */
@@ -134,7 +136,10 @@ export async function openManifestFoundation(
     ...own(context),
   };
   const config = readSettings(options.layout, options, given);
-  return await open(config, undefined, ({ message }) => message, context);
+  const sandbox = options.hasOwnNetwork
+    ? { ...config.sandbox, credentialSources: undefined }
+    : config.sandbox;
+  return await open({ ...config, sandbox }, undefined, ({ message }) => message, context);
 }
 
 /** The profile without what isolates: nobody can debug through that. */

@@ -96,7 +96,9 @@ export async function runTool(
   const run = async (): Promise<number> => {
     const answer = await runOnce(called, options, localInvoker, context);
     const made = connections.splice(0);
-    if (network !== undefined) reportLearned(made, context.err);
+    // A tool that did not run needed nothing that is known.
+    const hasRun = answer.kind !== "error" || made.length > 0;
+    if (network !== undefined && hasRun) reportLearned(made, context.err);
     if (answer.kind === "error" && !isDebugged(options))
       await tellOfOthers(target, options.config, foundation, context);
     return exitCodeOf(answer);

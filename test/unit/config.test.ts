@@ -893,12 +893,13 @@ describe("the table of variables", () => {
   });
 });
 
-test("own paths are those of every variable, files with secrets among them", () => {
+test("own paths are those of every variable, those of libraries among them", () => {
   const named = {
     SOLACE_PASSWORD_FILE: "/run/secrets/broker",
     SOLACE_BROKER_PASSWORD_FILE: "/run/secrets/alias",
     AMQP_KEY_FILE: "/etc/key",
+    AWS_WEB_IDENTITY_TOKEN_FILE: "/var/run/secrets/token",
   };
-  const others = { SAM_NAMESPACE: "ed_test/", OTHER_FILE: "/etc/other" };
+  const others = { SAM_NAMESPACE: "ed_test/", AMQP_URL: "amqp://127.0.0.1" };
   expect(new Set(ownPaths({ ...named, ...others }))).toEqual(new Set(Object.values(named)));
 });

@@ -8,6 +8,7 @@ import { Discovery } from "../../worker/discovery/discovery.ts";
 import { diffManifests } from "../../worker/manifest/diff.ts";
 import { type ManifestChange, queuesOfTools } from "../../worker/manifest/manifest.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
+import { subscriptionRetryMs } from "../../worker/invocation/subscriptions.ts";
 import { followManifest } from "../../worker/manifest-changes.ts";
 import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
 import { patience } from "../support/patience.ts";
@@ -26,8 +27,12 @@ const after = manifest(
   tool("fresh", described),
 );
 
-/** A session that notes when each change is made at the broker, and what is published. */
-async function notedSession(order: string[]): Promise<BrokerSession> {
+/**
+ * A session that notes when each change is made at the broker, and what is published.
+ *
+ * @param refusals attempts to serve a tool that fail
+ */
+async function notedSession(order: string[], refusals = 0): Promise<BrokerSession> {
   const session = await createMemoryBroker({ namespace }).connect(["kept", "old"], signal);
   onTestFinished(() => session[Symbol.asyncDispose]());
   const noted = async (done: Promise<void>, what: string): Promise<void> => {
@@ -39,7 +44,10 @@ async function notedSession(order: string[]): Promise<BrokerSession> {
   return new Proxy(session, {
     get(target, name) {
       if (name === "serve" || name === "leave") {
-        return (toolName: string) => noted(target[name](toolName, signal), `${name} ${toolName}`);
+        return async (toolName: string) => {
+          if (name === "serve" && refusals-- > 0) throw new Error("refused");
+          await noted(target[name](toolName, signal), `${name} ${toolName}`);
+        };
       }
       if (name === "publish") {
         return (message: OutboundMessage) => {
@@ -53,9 +61,10 @@ async function notedSession(order: string[]): Promise<BrokerSession> {
   });
 }
 
-test("agents hear of a new tool when it is subscribed to, and of a removed one before", async () => {
+/** What happens at the broker from the new manifest on, until all of it is followed. */
+async function followed(refusals: number): Promise<readonly string[]> {
   const order: string[] = [];
-  const session = await notedSession(order);
+  const session = await notedSession(order, refusals);
   using tools = new DescribedTools({ clock, log });
   tools.follow(before.tools.values());
   const resolve = () => undefined;
@@ -64,6 +73,10 @@ test("agents hear of a new tool when it is subscribed to, and of a removed one b
     await vi.waitFor(() => expect(order).toEqual(["init kept", "init old"]), patience);
     order.length = 0;
     yield diffManifests(before, after)!;
+    await vi.waitFor(() => {
+      clock.advance(subscriptionRetryMs);
+      expect(order).toHaveLength(5);
+    }, patience);
   }
   const catalog = { manifest: after, changes: changes() };
   await followManifest(
@@ -76,9 +89,20 @@ test("agents hear of a new tool when it is subscribed to, and of a removed one b
     { log, clock },
     signal,
   );
-  expect(order.toSorted()).toEqual(
-    ["removed old", "init kept", "leave old", "serve fresh", "init fresh"].toSorted(),
-  );
-  expect(order.indexOf("removed old")).toBeLessThan(order.indexOf("leave old"));
-  expect(order.indexOf("serve fresh")).toBeLessThan(order.indexOf("init fresh"));
-});
+  return order;
+}
+
+test.each([
+  [0, "when it is subscribed to"],
+  [1, "when it is subscribed to at last"],
+])(
+  "after %d refusals agents hear of a new tool %s, and of a removed one before",
+  async (refusals) => {
+    const order = await followed(refusals);
+    expect(order.toSorted()).toEqual(
+      ["removed old", "init kept", "leave old", "serve fresh", "init fresh"].toSorted(),
+    );
+    expect(order.indexOf("removed old")).toBeLessThan(order.indexOf("leave old"));
+    expect(order.indexOf("serve fresh")).toBeLessThan(order.indexOf("init fresh"));
+  },
+);

@@ -87,7 +87,7 @@ export interface SandboxConfig {
   readonly allowedMounts: readonly string[];
   readonly allowedDevices: readonly string[];
   /** Of values that the worker adds to requests. */
-  readonly credentialSources: readonly CredentialSource[];
+  readonly credentialSources: readonly CredentialSource[] | undefined;
   /** Whether profiles may ask for a backend that isolates nothing. */
   readonly allowUnsafe: boolean;
   /** Checks that the host has to hold for the worker to start. */

@@ -2,6 +2,7 @@
  * Secrets that are given by files: `NAME_FILE` names the file that holds the value of `NAME`.
  */
 import { closeSync, openSync, readSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { type Environment, variableAliases } from "./variable-aliases.ts";
 import { factsOf } from "./variable-kinds.ts";
 import { variables } from "./variables.ts";
@@ -26,10 +27,12 @@ const secretNames = [...Object.keys(shape), ...variableAliases.keys()].filter((n
 /** The variables that name such files. */
 export const secretFileVariables: readonly string[] = secretNames.map((name) => name + suffix);
 
-/** Files and directories that variables of the worker name, its secrets among them. */
+/**
+ * Files and directories that variables name, secrets of the worker among them: its libraries have
+ * variables of their own, such as `AWS_WEB_IDENTITY_TOKEN_FILE`.
+ */
 export function ownPaths(environment: Environment): readonly string[] {
-  const names = [...Object.keys(shape), ...secretFileVariables];
-  return names.flatMap((name) => environment[name] ?? []).filter((path) => path.startsWith("/"));
+  return Object.values(environment).flatMap((path = "") => (isAbsolute(path) ? [path] : []));
 }
 
 /**

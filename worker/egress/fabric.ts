@@ -55,6 +55,8 @@ export interface EgressParts extends UpstreamParts {
 /** Where values of credentials come from. */
 export interface CredentialParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Files with the worker's own secrets, which are never sent. */
+  readonly ownFiles?: readonly string[];
   readonly onFailed: (error: CredentialError) => void;
 }
 
@@ -76,7 +78,10 @@ export class Egress {
     this.#files = files;
     this.#linkedFiles = linkedFiles;
     this.#trust = new Trust(join(parts.scratchDir, "network"), parts.clock);
-    this.#credentials = new CredentialValues(parts.credentials?.environment ?? {});
+    this.#credentials = new CredentialValues(
+      parts.credentials?.environment ?? {},
+      parts.credentials?.ownFiles,
+    );
   }
 
   /** Writes the files that sandboxes mount; they go with the scratch directory. */

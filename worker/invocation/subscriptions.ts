@@ -45,14 +45,25 @@ export class Subscriptions implements Disposable {
   /**
    * Makes the served set `desired`. Retries failed tools in the background until they succeed, the
    * next call, or the abort. One call at a time. Rejects with the signal's reason.
+   *
+   * @param onRetried called after each of these retries, which may have made some changes
    */
-  async follow(desired: ReadonlyMap<string, string>, signal: AbortSignal): Promise<void> {
+  async follow(
+    desired: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+    onRetried: () => void = () => undefined,
+  ): Promise<void> {
     this.#superseded.abort();
     // Only the pause is aborted: an aborted attempt might have succeeded at the broker.
     await this.#retrying;
     this.#superseded = new AbortController();
     if (await this.#approach(desired, signal)) return;
-    this.#retrying = this.#retry(desired, signal, this.#superseded.signal);
+    const approach = async (): Promise<boolean> => {
+      const isReached = await this.#approach(desired, signal);
+      onRetried();
+      return isReached;
+    };
+    this.#retrying = this.#retry(approach, AbortSignal.any([signal, this.#superseded.signal]));
   }
 
   /** Ends the retries. A running attempt ends with the session. */
@@ -60,15 +71,10 @@ export class Subscriptions implements Disposable {
     this.#superseded.abort();
   }
 
-  async #retry(
-    desired: ReadonlyMap<string, string>,
-    signal: AbortSignal,
-    superseded: AbortSignal,
-  ): Promise<void> {
-    const over = AbortSignal.any([signal, superseded]);
+  async #retry(approach: () => Promise<boolean>, over: AbortSignal): Promise<void> {
     try {
       do await this.#clock.sleep(subscriptionRetryMs, over);
-      while (!(await this.#approach(desired, signal)));
+      while (!(await approach()));
     } catch (error) {
       if (!over.aborted) throw error;
     }

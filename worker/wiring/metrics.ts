@@ -18,6 +18,8 @@ export function openMetrics(samples: Samples, log: EventLog<"warn">): () => Prom
       const makePage = await loading;
       return await makePage();
     } catch (error) {
+      // The next request tries again: a cause such as too many open files passes.
+      loading = undefined;
       if (!hasFailed) logEvent(log, "metrics.failed", { err: error });
       hasFailed = true;
       throw error;

@@ -190,7 +190,8 @@ export function openEgress(
   const endpoints = new WorkerEndpoints(endpointsOf(config), clock);
   const resolve = keptFor(lookUp, clock);
   const onFailed = (err: Error): void => logEvent(host.log, "network.credential_unusable", { err });
-  const credentials = { environment: host.environment, onFailed };
+  const ownFiles = ownPaths(host.environment);
+  const credentials = { environment: host.environment, ownFiles, onFailed };
   return Egress.open({ scratchDir, resolve, endpoints, clock, credentials });
 }
 

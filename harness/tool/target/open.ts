@@ -53,17 +53,22 @@ export interface OpenTargetOptions extends Pick<TargetFlags, "profile" | "env"> 
   /** A directory that sandboxes can reach; whoever made it removes it afterwards. */
   readonly home: string;
   readonly debug?: DebugOptions | undefined;
+  /** Given where calls have another network than that of their tools' entries. */
+  readonly network?: "learn";
 }
 
 /** Opens it; the caller disposes it. Throws UsageError and CommandError. */
 export async function openTarget(
   target: Target,
-  { profile = defaultProfile, env, home, debug }: OpenTargetOptions,
+  { profile = defaultProfile, env, home, debug, network }: OpenTargetOptions,
   context: Context,
 ): Promise<LocalFoundation> {
   const programs = await findPrograms(context.environment);
   return target.kind === "manifest"
-    ? await openManifestFoundation({ layout: target.layout, programs, home }, context)
+    ? await openManifestFoundation(
+        { layout: target.layout, programs, home, hasOwnNetwork: network !== undefined },
+        context,
+      )
     : await openToolFoundation({ target, profile, env, programs, home, debug }, context);
 }
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { link, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { CredentialValues, maxValueBytes } from "../../../worker/egress/edge/credentials.ts";
 import type { CredentialSource, CredentialUse } from "../../../worker/protocol/credential.ts";
@@ -116,6 +116,7 @@ describe("the value of a file", () => {
     ["a\nX-Evil: b\n", /has control characters/],
     ["a\rb", /has control characters/],
     ["a\0b", /has control characters/],
+    ["planted \u0100", /has characters that a header cannot have/],
     ["planted".repeat(maxValueBytes), /at most/],
   ])("is refused without a word of it: %j", async (content, message) => {
     const path = await file(content);
@@ -128,6 +129,24 @@ describe("the value of a file", () => {
     expect(failure.message).not.toMatch(/planted|Evil/);
     expect(failure.message).not.toContain(path);
   });
+
+  test(
+    "is refused where it is the worker's own, by whatever path",
+    { tags: "promise-S39" },
+    async () => {
+      const path = await file("planted");
+      await symlink(dirname(path), join(dirname(path), "link"));
+      await link(path, `${path}.twin`);
+      const values = new CredentialValues({}, [
+        "/no/such/file",
+        join(dirname(path), "link", "value"),
+      ]);
+      for (const other of [path, `${path}.twin`])
+        await expect(sent(other, values)).rejects.toThrow(/the worker's own/);
+      await writeFile(`${path}.other`, "other");
+      expect(await sent(`${path}.other`, values)).toBe("k=other;");
+    },
+  );
 
   test("is refused where there is none, and nobody waits for a pipe", async () => {
     const path = await file("");

@@ -11,20 +11,23 @@ const variable = "CREDENTIAL_SOURCES";
 
 /** The operator's settings. */
 export interface CredentialSourceOptions {
-  /** Variables; files, or directories whose files are allowed. */
-  readonly allowed: readonly CredentialSource[];
+  /**
+   * Variables; files, or directories whose files are allowed. Undefined where tools run without
+   * their credentials.
+   */
+  readonly allowed: readonly CredentialSource[] | undefined;
   /** Files with the worker's own secrets, which are never allowed. */
   readonly ownFiles: readonly string[];
 }
 
 /** Refuses tools whose credentials have other sources. */
 export class CredentialSources {
-  readonly #allowed: ReadonlySet<string>;
+  readonly #allowed: ReadonlySet<string> | undefined;
   readonly #ownFiles: ReadonlySet<string>;
 
   constructor({ allowed, ownFiles }: CredentialSourceOptions) {
     // Paths begin with a slash, variables do not.
-    this.#allowed = new Set(allowed.map(({ name }) => name));
+    this.#allowed = allowed && new Set(allowed.map(({ name }) => name));
     this.#ownFiles = new Set(ownFiles.map(normalize));
   }
 
@@ -39,6 +42,7 @@ export class CredentialSources {
 
   /** Only files directly in a directory, so that no `..` after a link leads out of it. */
   #allows({ name }: CredentialSource): boolean {
+    if (this.#allowed === undefined) return true;
     return !this.#isOwn(name) && (this.#allowed.has(name) || this.#allowed.has(dirname(name)));
   }
 

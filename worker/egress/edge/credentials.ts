@@ -3,7 +3,7 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import type { Credential, CredentialSource } from "../../protocol/credential.ts";
 import type { NetworkPolicy } from "../../protocol/network-rules.ts";
 import type { Header } from "../http-forward.ts";
@@ -37,10 +37,16 @@ export class CredentialError extends Error {
 /** Values of the worker's environment and files. */
 export class CredentialValues {
   readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #ownFiles: readonly string[];
   readonly #key = randomBytes(32);
 
-  constructor(environment: Readonly<Record<string, string | undefined>>) {
+  /** @param ownFiles files with the worker's own secrets, which are never sent by any name */
+  constructor(
+    environment: Readonly<Record<string, string | undefined>>,
+    ownFiles: readonly string[] = [],
+  ) {
     this.#environment = environment;
+    this.#ownFiles = ownFiles;
   }
 
   /** The meaningless text that stands for a value inside; the same as long as the worker runs. */
@@ -82,28 +88,38 @@ export class CredentialValues {
     }
   }
 
-  async #read({ name, source }: Credential): Promise<string> {
+  async #read({ name, source, use }: Credential): Promise<string> {
     const text = await this.#textOf(name, source);
     const value = text.replace(/\r?\n$/, "");
     if (value === "") throw new CredentialError(name, "is empty");
     // Line breaks would begin another header.
     if (/\p{Cc}/u.test(value)) throw new CredentialError(name, "has control characters");
+    const isEncoded = use.kind === "basic" || use.kind === "query";
+    if (!isEncoded && /[^\0-\xff]/.test(value))
+      throw new CredentialError(name, "has characters that a header cannot have");
     return value;
   }
 
   async #textOf(name: string, source: CredentialSource): Promise<string> {
     if (source.kind === "env") return this.#environment[source.name] ?? "";
-    let bytes: Uint8Array | undefined;
     try {
       // Without waiting for the writer of a pipe.
       await using file = await open(source.name, constants.O_RDONLY | constants.O_NONBLOCK);
-      bytes = await readBounded(file);
+      if (await this.#isOwn(file)) throw new CredentialError(name, "is the worker's own secret");
+      const bytes = await readBounded(file);
+      if (bytes !== undefined) return Buffer.from(bytes).toString();
     } catch (cause) {
+      if (cause instanceof CredentialError) throw cause;
       throw new CredentialError(name, "cannot be read", { cause });
     }
-    if (bytes === undefined)
-      throw new CredentialError(name, `is not in a regular file of at most ${maxValueBytes} bytes`);
-    return Buffer.from(bytes).toString();
+    throw new CredentialError(name, `is not in a regular file of at most ${maxValueBytes} bytes`);
+  }
+
+  /** By what it is: a path may lead to it through links. */
+  async #isOwn(file: FileHandle): Promise<boolean> {
+    const { dev, ino } = await file.stat();
+    const own = await Promise.all(this.#ownFiles.map((path) => stat(path).catch(() => undefined)));
+    return own.some((status) => status?.dev === dev && status.ino === ino);
   }
 }
 

@@ -48,7 +48,7 @@ export const startEvents = {
     level: "warn",
     message: "tools have the host's network, and their entries do not say so",
     facts: { tools: "list" },
-    when: "`SANDBOX_DEFAULT_NETWORK` is `host`. `tools` reach what the host reaches: loopback services, private networks, cloud metadata, the broker. A later manifest is warned of with the further tools alone.",
+    when: "`SANDBOX_DEFAULT_NETWORK` is `host`. `tools` reach what the host reaches: loopback services, private networks, cloud metadata, the broker. After a reload, the warning names only added tools.",
     action:
       "Give each the [network](network.md) that it needs in the manifest, then unset the variable.",
   },
@@ -56,7 +56,7 @@ export const startEvents = {
     level: "warn",
     message: "tools that ask for the host's network reach public addresses only",
     facts: { tools: "list" },
-    when: "`SANDBOX_HOST_NETWORK` is `public`. `tools` have the network `host`, by their entries or profiles. A later manifest is warned of with the further tools alone.",
+    when: "`SANDBOX_HOST_NETWORK` is `public`. `tools` have the network `host`, by their entries or profiles. After a reload, the warning names only added tools.",
     action: "Give those that need a private host a [list](network.md) with it.",
   },
   "network.credential_unusable": {

@@ -40,7 +40,7 @@ export const metrics = {
   str_egress_refused_names_total: {
     type: "counter",
     labels: ["tool"],
-    help: "Names that sandboxes asked for and no rule allows, once for each sandbox.",
+    help: "Names that sandboxes asked for and no rule allows, the first 200 of a sandbox once each.",
   },
   str_egress_refused_requests_total: {
     type: "counter",

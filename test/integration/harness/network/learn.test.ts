@@ -21,6 +21,19 @@ import { CliRun } from "../cli-process.ts";
 
 const never = AbortSignal.any([]);
 
+/** The operator has not allowed the credential, which the run does without. */
+const manifest = `
+version: 1
+credentials:
+  key: { query: key, value: "env:NO_SUCH_VARIABLE", hosts: [api.example.com] }
+tools:
+  connects:
+    module: m
+    function: connects
+    sandbox_profile: restrictive
+    network: { allow: [{ host: api.example.com, credential: key }] }
+`;
+
 const module = `
 import socket
 
@@ -37,16 +50,10 @@ test("says what it refuses all the same, and what an entry would have to say", a
   const directory = await mkdtemp(join(tmpdir(), "str-learn-test-"));
   onTestFinished(() => rm(directory, { recursive: true }));
   await writeFile(join(directory, "m.py"), module);
+  await writeFile(join(directory, "manifest.yaml"), manifest);
   const args = JSON.stringify({ host: "127.0.0.1", ports: [5432, 5432] });
-  const call = ["tool", "run", join(directory, "m.py:connects"), "--args", args];
-  await using cli = new CliRun([
-    ...call,
-    "--profile",
-    "restrictive",
-    "--network",
-    "learn",
-    "--json",
-  ]);
+  const call = ["tool", "run", directory, "--args", args];
+  await using cli = new CliRun([...call, "--network", "learn", "--json"]);
   const { stdout, stderr, exitCode } = await cli.finished;
   expect(exitCode).toBe(0);
   expect(stderr.split("\n")).toEqual(
@@ -108,4 +115,11 @@ print(socket.create_connection(("a.example.com", ${port})).recv(100).decode())`;
   const execution = await sandbox.start({ argv: ["/usr/bin/python3", "-c", program] });
   expect((await execution.exited).stdout.text).toBe("False hello\n");
   expect(learnedNetwork(connections)).toBe(`network:\n  allow:\n    - a.example.com:${port}\n`);
+});
+
+test("says nothing of a tool that did not run", async () => {
+  await using cli = new CliRun(["tool", "run", "m.py:none", "--network", "learn"]);
+  const { stderr, exitCode } = await cli.finished;
+  expect(exitCode).not.toBe(0);
+  expect(stderr).not.toContain("would have needed");
 });
