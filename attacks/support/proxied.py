@@ -45,13 +45,14 @@ def tunnel(authority, question=""):
         return (first or proxy.recv(100)).decode(errors="replace")
 
 
-def say_to_proxy(message):
-    """All that the proxy says to a message until it ends the connection."""
+def say_to_proxy(message, awaited=None):
+    """What the proxy says to a message, until it ends the connection or says what is awaited."""
     answer = b""
+    end = awaited and awaited.encode()
     with socket.create_connection(PROXY, timeout=PATIENCE_SECONDS) as proxy:
         proxy.sendall(message)
         try:
-            while received := proxy.recv(4096):
+            while not (end and end in answer) and (received := proxy.recv(4096)):
                 answer += received
         except OSError:
             # Silence, or an end that lost something: what came before counts.
@@ -61,7 +62,7 @@ def say_to_proxy(message):
 
 def token_in(target, message):
     """Evidence when the proxy's answer to a message has the token."""
-    answer = say_to_proxy(message)
+    answer = say_to_proxy(message, target["token"])
     if target["token"] in answer:
         return f"it says {target['token']}"
     status = answer.split(" ")[1:2]
