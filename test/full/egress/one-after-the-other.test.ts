@@ -11,6 +11,7 @@ import { Egress } from "../../../worker/egress/fabric.ts";
 import { WorkerEndpoints } from "../../../worker/egress/resolve.ts";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
+import { knownChildrenOf } from "../../../worker/sandbox/proc/processes.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { listen } from "../../integration/egress/proxy-server.ts";
 import { patience } from "../../support/patience.ts";
@@ -41,10 +42,19 @@ const settled = () =>
     return held;
   }, patience);
 
-/** Network namespaces in which a process of this host is. */
+/** Processes that this one started, and theirs. */
+function descendantsOf(pid: number): readonly number[] {
+  return knownChildrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+/**
+ * Network namespaces in which a process of this one is. Those of others may have the same numbers:
+ * the kernel gives them again.
+ */
 async function namespacesInUse(): Promise<ReadonlySet<string>> {
-  const processes = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const links = processes.map((pid) => readlink(`/proc/${pid}/ns/net`).catch(() => ""));
+  const links = descendantsOf(process.pid).map((pid) => {
+    return readlink(`/proc/${pid}/ns/net`).catch(() => "");
+  });
   return new Set(await Promise.all(links));
 }
 
