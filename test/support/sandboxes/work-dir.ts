@@ -2,7 +2,8 @@
  * Work directories without those who make them in numbers, for tests of what is done with one.
  */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -27,6 +28,7 @@ export async function newWorkDir(base = tmpdir(), bindsShared = false): Promise<
     ownerId: undefined,
     copier: new FileCopier(),
     bindsShared,
-    remove: () => void rm(path, { recursive: true }),
+    // Before what it lies on may go.
+    remove: () => rmSync(path, { recursive: true }),
   });
 }
