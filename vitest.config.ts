@@ -50,7 +50,7 @@ const projects: Readonly<Record<string, Project>> = {
     isolate: false,
     group: 0,
   },
-  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false, group: 1 },
+  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false, group: 0 },
   conformance: {
     include: "test/conformance/**/*.test.ts",
     timeoutSeconds: 30,
