@@ -1,6 +1,6 @@
 """
 Makes more connections to the listed host than a call may make in all, a few at a time: directly, and
-then by the proxy. It counts those that are answered.
+then by the proxy. It counts the answered ones.
 """
 
 from support.attempts import answer

@@ -46,7 +46,7 @@ def tunnel(authority, question=""):
 
 
 def say_to_proxy(message, awaited=None):
-    """What the proxy says to a message, until it ends the connection or says what is awaited."""
+    """The answer of the proxy, read until the connection ends or has the awaited text."""
     answer = b""
     end = awaited and awaited.encode()
     with socket.create_connection(PROXY, timeout=PATIENCE_SECONDS) as proxy:

@@ -56,7 +56,7 @@ export function withNetwork(
 export function reportLearned(connections: readonly EndedConnection[], err: Screen): void {
   const refusals = learnedRefusals(connections);
   for (const line of refusals) err.line(printable(line));
-  const but = refusals.length === 0 ? "This run" : "But for what was refused, this run";
+  const but = refusals.length === 0 ? "This run" : "Apart from what was refused, this run";
   err.line(`${but} would have needed in the tool's manifest entry:`);
   for (const line of learnedNetwork(connections).trimEnd().split("\n")) err.line(printable(line));
 }

@@ -1,23 +1,36 @@
 /**
- * Python programs in sandboxes that have a list, for processes of tests.
+ * Python programs in sandboxes that have a network, for processes of tests.
  */
 import type { Egress } from "../../../worker/egress/fabric.ts";
 import type { NetworkRefusal } from "../../../worker/protocol/execution.ts";
 import { networkField, toNetwork } from "../../../worker/protocol/network-rules.ts";
-import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
+import { type Profile, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { NetworkPlace } from "../sandboxes/network-place.ts";
 
-/** Runs a program to its end; the lines that it printed, and what the network refused. */
-export async function runListed(
-  { backend }: Pick<NetworkPlace, "backend">,
+/** The lines that a program printed, and what its network refused. */
+interface ProgramEnd {
+  readonly lines: readonly string[];
+  readonly refusals: readonly NetworkRefusal[] | undefined;
+}
+
+/** Runs a program with a list of hosts to its end. */
+export function runListed(
+  place: Pick<NetworkPlace, "backend">,
   egress: Egress,
   allow: readonly unknown[],
   program: string,
-): Promise<{
-  readonly lines: readonly string[];
-  readonly refusals: readonly NetworkRefusal[] | undefined;
-}> {
-  const profile = { ...restrictiveProfile, network: toNetwork(networkField.parse({ allow })) };
+): Promise<ProgramEnd> {
+  const network = toNetwork(networkField.parse({ allow }));
+  return runInNetwork(place, egress, { ...restrictiveProfile, network }, program);
+}
+
+/** Runs a program with the network of a profile to its end. */
+export async function runInNetwork(
+  { backend }: Pick<NetworkPlace, "backend">,
+  egress: Egress,
+  profile: Profile,
+  program: string,
+): Promise<ProgramEnd> {
   await using sandbox = await backend.acquire(
     {
       ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },

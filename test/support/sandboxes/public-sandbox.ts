@@ -14,6 +14,7 @@ import { publicNetwork } from "../../../worker/protocol/network-rules.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Authority } from "../brokers/rabbitmq-certificates.ts";
+import { runInNetwork } from "../egress/listed-program.ts";
 import { openNetworkPlace } from "./network-place.ts";
 
 const [program = "", addresses = "{}"] = process.argv.slice(2);
@@ -58,15 +59,4 @@ const egress = await Egress.open({ scratchDir, resolve, endpoints, clock: system
 const standard = builtInProfiles.get("standard");
 if (standard === undefined) throw new Error("there is no profile standard");
 const profile = { ...standard, network: publicNetwork };
-await using sandbox = await backend.acquire(
-  {
-    ...{ profile, memoryBound: "address-space", mounts: [], devices: [] },
-    environment: new Map([["PATH", "/usr/bin:/bin"]]),
-    network: await egress.networkOf(profile),
-  },
-  AbortSignal.timeout(30_000),
-);
-const execution = await sandbox.start({ argv: ["/usr/bin/python3", "-c", program] });
-const { stdout, stderr } = await execution.exited;
-const lines = `${stdout.text}${stderr.text}`.trimEnd().split("\n");
-process.stdout.write(JSON.stringify({ lines, refusals: sandbox.networkUsage?.refusals }));
+process.stdout.write(JSON.stringify(await runInNetwork(place, egress, profile, program)));

@@ -63,7 +63,7 @@ export const startEvents = {
     level: "warn",
     message: "a credential was not added to a request, which was refused",
     facts: { err: "error" },
-    when: "The value of a [credential](network.md#credentials) cannot be read, is empty, too large, or has control characters. The request gets a 502.",
+    when: "The value of a [credential](network.md#credentials) cannot be read, is empty, too large, has characters that a header cannot have, or is a file of the worker's own. The request gets a 502.",
     action:
       "Correct the file, which is read for each request; or the variable, and restart the worker.",
   },

@@ -59,7 +59,7 @@ test("says what it refuses all the same, and what an entry would have to say", a
   expect(stderr.split("\n")).toEqual(
     expect.arrayContaining([
       "refused: 127.0.0.1:5432, not-public; it takes { host: 127.0.0.1, ports: [5432], private: true }",
-      "But for what was refused, this run would have needed in the tool's manifest entry:",
+      "Apart from what was refused, this run would have needed in the tool's manifest entry:",
       "network: none",
     ]),
   );
