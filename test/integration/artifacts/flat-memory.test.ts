@@ -63,5 +63,4 @@ async function expectFlat(kind: string): Promise<void> {
   }
 }
 
-test.for(["s3"])(title, expectFlat);
-test.for(["filesystem", "gcs"])(title, { tags: "full" }, expectFlat);
+test.for(["s3", "filesystem", "gcs"])(title, expectFlat);

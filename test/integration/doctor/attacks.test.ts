@@ -69,7 +69,7 @@ describe("this host's sandbox", () => {
     (profile) => holds(profile, fast),
   );
 
-  test("is seen to be reached around where a profile says so", async () => {
+  test("is seen to be reached around where a profile says so", { tags: "full" }, async () => {
     const network = named("reach_loopback_service");
     const report = await attackHere({ attacks: network, profiles: ["standard", "permissive"] });
     expect(report.rows).toMatchObject([

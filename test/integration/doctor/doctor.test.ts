@@ -96,25 +96,29 @@ describe("the doctor", () => {
     },
   );
 
-  test("is hindered neither by what is missing nor by what is wrong outside of sandboxes", async () => {
-    const wrong = {
-      SAM_NAMESPACE: "//",
-      DEV_BROKER_PORT: "x",
-      MANIFEST_PATH: "none",
-      HEALTH_PORT: "y",
-    };
-    expect((await consult(["--json"], wrong)).output).toMatch(/^\{/);
-    expect(await consultHere({ SANDBOX_MINIMUM: "none" })).toEqual({
-      code: 78,
-      output: expect.stringMatching(
-        /^str-worker: SANDBOX_MINIMUM: "none" is not accepted; accepted: one or more of user-namespaces, /,
-      ) as unknown,
-    });
-    expect(await consultHere({ SANDBOX_BWRAP_BIN: "/usr/bin/true" })).toEqual({
-      code: 78,
-      output: expect.stringMatching(/^str-worker: SANDBOX_BWRAP_BIN: /) as unknown,
-    });
-  });
+  test(
+    "is hindered neither by what is missing nor by what is wrong outside of sandboxes",
+    { tags: "full" },
+    async () => {
+      const wrong = {
+        SAM_NAMESPACE: "//",
+        DEV_BROKER_PORT: "x",
+        MANIFEST_PATH: "none",
+        HEALTH_PORT: "y",
+      };
+      expect((await consult(["--json"], wrong)).output).toMatch(/^\{/);
+      expect(await consultHere({ SANDBOX_MINIMUM: "none" })).toEqual({
+        code: 78,
+        output: expect.stringMatching(
+          /^str-worker: SANDBOX_MINIMUM: "none" is not accepted; accepted: one or more of user-namespaces, /,
+        ) as unknown,
+      });
+      expect(await consultHere({ SANDBOX_BWRAP_BIN: "/usr/bin/true" })).toEqual({
+        code: 78,
+        output: expect.stringMatching(/^str-worker: SANDBOX_BWRAP_BIN: /) as unknown,
+      });
+    },
+  );
 
   test("refuses what it does not understand in one line", { tags: "full" }, async () => {
     expect(await consult(["--attack", "--profile", "--json"])).toEqual({
@@ -344,18 +348,22 @@ describe("on a host without", () => {
     },
   );
 
-  test("sockets in sandboxes the check egress is missing, which has to be asked for", async () => {
-    const environment = { SANDBOX_PYTHON_BIN: "/usr/bin/false" };
-    const consultation = await consultHere(environment);
-    expect(checkOf(consultation, "egress")).toMatchObject({
-      state: "missing",
-      finding: expect.stringMatching(/^no sockets of the worker in a sandbox: \w/) as unknown,
-      remedy: expect.stringMatching(/setns\(2\).*SANDBOX_PYTHON_BIN/) as unknown,
-    });
-    expect(consultation.code).toBe(honest.code);
-    const asked = { ...environment, SANDBOX_MINIMUM: "user-namespaces,egress" };
-    expect(await consultHere(asked)).toMatchObject({ code: 1 });
-  });
+  test(
+    "sockets in sandboxes the check egress is missing, which has to be asked for",
+    { tags: "full" },
+    async () => {
+      const environment = { SANDBOX_PYTHON_BIN: "/usr/bin/false" };
+      const consultation = await consultHere(environment);
+      expect(checkOf(consultation, "egress")).toMatchObject({
+        state: "missing",
+        finding: expect.stringMatching(/^no sockets of the worker in a sandbox: \w/) as unknown,
+        remedy: expect.stringMatching(/setns\(2\).*SANDBOX_PYTHON_BIN/) as unknown,
+      });
+      expect(consultation.code).toBe(honest.code);
+      const asked = { ...environment, SANDBOX_MINIMUM: "user-namespaces,egress" };
+      expect(await consultHere(asked)).toMatchObject({ code: 1 });
+    },
+  );
 
   test(
     "a /proc of its own an empty one is enough for the minimum",

@@ -114,7 +114,7 @@ describe("a worker", () => {
     },
   );
 
-  test("tells the checks as the doctor does", async () => {
+  test("tells the checks as the doctor does", { tags: "full" }, async () => {
     const asked = { SANDBOX_MINIMUM: "seccomp" };
     const environment = { ...surroundings.environment, ...asked };
     const host = createHost(createLogger("silent", 2), environment);

@@ -68,7 +68,7 @@ describe("the commands of the README", { timeout: timeoutMs }, () => {
     expect(ours).toHaveLength(5);
   });
 
-  test("make tools and serve and call them", async () => {
+  test("make tools and serve and call them", { tags: "full" }, async () => {
     const [newPython = "", serve = "", callPython = "", newNode = "", callNode = ""] = ours;
     expect(await type(newPython)).toMatchObject({ exitCode: 0 });
     dev = start(`${serve} --port 0`);

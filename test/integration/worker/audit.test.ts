@@ -261,7 +261,7 @@ describe("a log that cannot be written", () => {
 });
 
 describe("standard output as the audit log", () => {
-  test("has its lines beside those of the worker's log", async () => {
+  test("has its lines beside those of the worker's log", { tags: "full" }, async () => {
     const { environment, connectAgent } = await surroundWorker({ well: { function: "well" } });
     await using worker = new WorkerProcess({ ...environment, AUDIT_LOG: "stdout" });
     await worker.says("worker.ready");

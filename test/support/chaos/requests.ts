@@ -73,12 +73,16 @@ export function brokenByCall(requests: readonly ChaosRequest[]): readonly string
 
 /**
  * Whether a request was refused, and delivered again since its worker did not live to settle it:
- * its agent tries again with another request, and the tool may have come back.
+ * its agent tries again with another request, and the tool may have come back. The worker may have
+ * settled it before, when it requeued it.
  */
 function isRefusedUnsettled({ events }: ChaosRequest): boolean {
-  const settled = eventsOf("settled", events).filter(({ isLost }) => !isLost);
-  const unsettled = eventsOf("answered", events).some(
-    ({ worker }) => !settled.some((event) => event.worker === worker),
+  const unsettled = events.some(
+    (answer, index) =>
+      answer.kind === "answered" &&
+      !eventsOf("settled", events.slice(index)).some(
+        ({ worker, isLost }) => worker === answer.worker && !isLost,
+      ),
   );
   return unsettled && eventsOf("heard", events)[0]?.ending === "TOOL_NOT_AVAILABLE";
 }

@@ -63,27 +63,31 @@ const toolRun = (...args: readonly string[]): Promise<CliResult> =>
   runCliProcess(["tool", "run", ...args], {}, options());
 
 describe("harness tool run", { timeout: timeoutMs }, () => {
-  test("--debug gives a Python tool the terminal, so that breakpoint() opens pdb; Ctrl-C is pdb's", async () => {
-    const prompt = "(Pdb) ";
-    const steps = [
-      [prompt, "p count\n"],
-      // The line after it: Python does not hear a Ctrl-C in the moment before it waits for input.
-      [prompt, "\u0003\n"],
-      [prompt, "c\n"],
-    ];
-    const command = [process.execPath, cli, "tool", "run", "stops.py:stops", "--debug"];
-    const { exitCode, stdout } = await runCliProcess(
-      ["-c", atTerminal, JSON.stringify(steps), ...command, "--args", '{"word": "four"}'],
-      { TERM: "xterm" },
-      { ...options(), command: ["python3"] },
-    );
-    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
-    expect(stdout).toMatch(/^No sandbox: the tool runs as you do, with the backend host/);
-    expect(stdout).toMatch(new RegExp(`> ${home.path}/stops\\.py\\(4\\)stops\\(\\)`));
-    expect(stdout).toMatch(/p count\r\n4\r\n/);
-    expect(stdout).toContain("--KeyboardInterrupt--");
-    expect(stdout).toMatch(/\{\r\n {2}"count": 4\r\n\}/);
-  });
+  test(
+    "--debug gives a Python tool the terminal, so that breakpoint() opens pdb; Ctrl-C is pdb's",
+    { tags: "full" },
+    async () => {
+      const prompt = "(Pdb) ";
+      const steps = [
+        [prompt, "p count\n"],
+        // The line after it: Python does not hear a Ctrl-C in the moment before it waits for input.
+        [prompt, "\u0003\n"],
+        [prompt, "c\n"],
+      ];
+      const command = [process.execPath, cli, "tool", "run", "stops.py:stops", "--debug"];
+      const { exitCode, stdout } = await runCliProcess(
+        ["-c", atTerminal, JSON.stringify(steps), ...command, "--args", '{"word": "four"}'],
+        { TERM: "xterm" },
+        { ...options(), command: ["python3"] },
+      );
+      expect({ exitCode, stdout }).toMatchObject({ exitCode: 0 });
+      expect(stdout).toMatch(/^No sandbox: the tool runs as you do, with the backend host/);
+      expect(stdout).toMatch(new RegExp(`> ${home.path}/stops\\.py\\(4\\)stops\\(\\)`));
+      expect(stdout).toMatch(/p count\r\n4\r\n/);
+      expect(stdout).toContain("--KeyboardInterrupt--");
+      expect(stdout).toMatch(/\{\r\n {2}"count": 4\r\n\}/);
+    },
+  );
 
   test("--inspect has a Node tool wait for a debugger", { tags: "full" }, async () => {
     const args = ["hello.ts:hello", "--inspect", "0", "--args", '{"name": "you"}'];

@@ -60,8 +60,7 @@ const made = {
 
 describe("harness tool new", { timeout: timeoutMs }, () => {
   const works = "makes a %s tool that can be tested and run by the commands that it prints";
-  test.for(["python"] as const)(works, (runtime) => expectWorking(runtime));
-  test.for(["node"] as const)(works, { tags: "full" }, (runtime) => expectWorking(runtime));
+  test.for(["python", "node"] as const)(works, { tags: "full" }, expectWorking);
 
   async function expectWorking(runtime: keyof typeof made): Promise<void> {
     const { exitCode, stdout, stderr } = await toolNew("my-tool", "--runtime", runtime);

@@ -223,7 +223,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
 
   test("runs the export of typed.ts", { tags: "full" }, () => runExport("typed.ts"));
 
-  test("runs the export of hello.mjs", async () => {
+  test("runs the export of hello.mjs", { tags: "full" }, async () => {
     const stderr = await runExport("hello.mjs");
     expect(stderr).toContain("stdout: from node\n");
     expect(stderr).toContain("status: greeting\n");
@@ -500,23 +500,27 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(await readFile(join(out, "made.txt"), "utf8")).toBe("made");
   });
 
-  test("keeps the work directory on demand: plain files, for the caller alone", async () => {
-    const { exitCode, stderr, left, temporary } = await toolRun("tools.py:litters", ["--keep"]);
-    expect(exitCode).toBe(0);
-    const [, kept = ""] = /^kept (\S+)$/m.exec(stderr) ?? [];
-    expect(left).toEqual([kept.slice(temporary.length + 1)]);
-    expect((await readdir(kept)).sort()).toEqual(["directory", "input", "output", "result.json"]);
-    expect(await readFile(join(kept, "directory", "deep.txt"), "utf8")).toBe("deep");
-    expect(await readFile(join(kept, "output", "made.txt"), "utf8")).toBe("made");
-    const [, without = ""] = /^kept without (.*):/m.exec(stderr) ?? [];
-    expect(without.split(", ").sort()).toEqual(
-      ["again.txt", "link", "pipe", "socket", "twice.txt"].sort(),
-    );
-    for (const path of [kept, join(kept, "directory", "deep.txt")]) {
-      const { uid, mode } = await stat(path);
-      expect({ uid, others: mode & 0o077 }).toEqual({ uid: process.getuid?.(), others: 0 });
-    }
-  });
+  test(
+    "keeps the work directory on demand: plain files, for the caller alone",
+    { tags: "full" },
+    async () => {
+      const { exitCode, stderr, left, temporary } = await toolRun("tools.py:litters", ["--keep"]);
+      expect(exitCode).toBe(0);
+      const [, kept = ""] = /^kept (\S+)$/m.exec(stderr) ?? [];
+      expect(left).toEqual([kept.slice(temporary.length + 1)]);
+      expect((await readdir(kept)).sort()).toEqual(["directory", "input", "output", "result.json"]);
+      expect(await readFile(join(kept, "directory", "deep.txt"), "utf8")).toBe("deep");
+      expect(await readFile(join(kept, "output", "made.txt"), "utf8")).toBe("made");
+      const [, without = ""] = /^kept without (.*):/m.exec(stderr) ?? [];
+      expect(without.split(", ").sort()).toEqual(
+        ["again.txt", "link", "pipe", "socket", "twice.txt"].sort(),
+      );
+      for (const path of [kept, join(kept, "directory", "deep.txt")]) {
+        const { uid, mode } = await stat(path);
+        expect({ uid, others: mode & 0o077 }).toEqual({ uid: process.getuid?.(), others: 0 });
+      }
+    },
+  );
 
   test("keeps it also when the tool failed", { tags: "full" }, async () => {
     const { exitCode, stderr } = await toolRun("tools.py:raises", ["--keep"]);

@@ -113,22 +113,25 @@ describe("harness tool test", { timeout: timeoutMs }, () => {
     });
   });
 
-  test("gives a tool its artifacts and configuration, and compares what it makes", async () => {
-    await writeFiles({
-      "manifest.yaml": `version: 1
+  test(
+    "gives a tool its artifacts and configuration, and compares what it makes",
+    { tags: "full" },
+    async () => {
+      await writeFiles({
+        "manifest.yaml": `version: 1
 tools:
   joins: { module: joins, function: joins, sandbox_profile: permissive }
   needs: { module: joins, function: joins, package: no-such-package }
 `,
-      "joins.py": `
+        "joins.py": `
 def joins(ctx, one, many, tool_config):
     texts = [ctx.load_artifact_text(name) for name in ("one", "many[0]", "many[1]")]
     ctx.save_artifact_text("joined.txt", "\\n".join(texts))
     ctx.report_progress(1, 2)
     return {"one": one, "many": many, "key": tool_config["key"], "rest": {"a": 1, "b": [1]}}
 `,
-      "inputs/a.txt": "from a file",
-      "nested/joins.test.yaml": `
+        "inputs/a.txt": "from a file",
+        "nested/joins.test.yaml": `
 tool: joins
 cases:
   - name: fine
@@ -156,11 +159,11 @@ cases:
   - { name: an error of this code, expect: { error: INVALID_REQUEST } }
   - { name: later, skip: not yet, expect: {} }
 `,
-      "needs.test.yaml": "{ tool: needs, cases: [{ name: any, expect: {} }] }",
-    });
-    const { exitCode, stdout } = await toolTest();
-    expect(stdout.replaceAll(/\(\d+ ms\)/g, "(n ms)").replaceAll(/^ {4}std.*\n/gm, "")).toBe(
-      `failed  needs: any
+        "needs.test.yaml": "{ tool: needs, cases: [{ name: any, expect: {} }] }",
+      });
+      const { exitCode, stdout } = await toolTest();
+      expect(stdout.replaceAll(/\(\d+ ms\)/g, "(n ms)").replaceAll(/^ {4}std.*\n/gm, "")).toBe(
+        `failed  needs: any
     the tool is not served here: package "no-such-package" is not installed
 passed  joins: fine (n ms)
 failed  joins: not as expected (n ms)
@@ -179,13 +182,14 @@ passed  joins: an error of this code (n ms)
 skipped joins: later (not yet)
 2 passed, 4 failed, 1 skipped
 `,
-    );
-    expect(exitCode).toBe(1);
+      );
+      expect(exitCode).toBe(1);
 
-    const one = await toolTest("--tool", "needs");
-    expect(one).toMatchObject({ exitCode: 1 });
-    expect(one.stdout).toMatch(/^0 passed, 1 failed, 0 skipped$/m);
-  });
+      const one = await toolTest("--tool", "needs");
+      expect(one).toMatchObject({ exitCode: 1 });
+      expect(one.stdout).toMatch(/^0 passed, 1 failed, 0 skipped$/m);
+    },
+  );
 
   test.for([
     ["cases: [", /a\.test\.yaml:1:9: /],

@@ -142,18 +142,18 @@ describe("a call that its worker gives up is run by another, and answered once, 
   };
 
   type Step = readonly [name: string, bringTo: (former: StartedWorker) => Promise<void>];
-  const madeSandbox: Step = [
-    "had its sandbox made",
-    async () => {
-      const watch = new SandboxWatch(join(workers.base, "work"));
-      await watch.meet();
-      await workers.sandboxes.holdAt("born");
-      publish("repeatable", "call");
-      await watch.reaches("born");
-      await workers.sandboxes.forget();
-    },
-  ];
-  const others: readonly Step[] = [
+  const steps: readonly Step[] = [
+    [
+      "had its sandbox made",
+      async () => {
+        const watch = new SandboxWatch(join(workers.base, "work"));
+        await watch.meet();
+        await workers.sandboxes.holdAt("born");
+        publish("repeatable", "call");
+        await watch.reaches("born");
+        await workers.sandboxes.forget();
+      },
+    ],
     [
       "got its inputs",
       async (former) => {
@@ -186,8 +186,7 @@ describe("a call that its worker gives up is run by another, and answered once, 
     expect(answers.get("call")).toMatchObject([done]);
     expect(runs.begun.length).toBeLessThanOrEqual(2);
   };
-  test.for([madeSandbox])("%s", isAnsweredOnce);
-  test.for(others)("%s", { tags: "full" }, isAnsweredOnce);
+  test.for(steps)("%s", { tags: "full" }, isAnsweredOnce);
 });
 
 test(
