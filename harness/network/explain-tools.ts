@@ -9,6 +9,8 @@ import {
   type SandboxConfig,
   readSandboxConfig,
 } from "../../worker/config/config.ts";
+import { ownPaths } from "../../worker/config/secret-files.ts";
+import { CredentialSources } from "../../worker/egress/edge/credential-sources.ts";
 import { type Manifest, ManifestError, type ToolEntry } from "../../worker/manifest/manifest.ts";
 import { parseManifest } from "../../worker/manifest/parse.ts";
 import { formatProblem } from "../../worker/support/file-problems.ts";
@@ -37,7 +39,12 @@ export async function explainTools(
     ...(profilesFile !== undefined && { [profilesVariable]: resolve(profilesFile) }),
   };
   const path = given ?? (context.environment["MANIFEST_PATH"] || (await usualManifest()));
-  const { defaultProfile, defaultNetwork, hostNetwork } = sandboxOf(environment);
+  const sandbox = sandboxOf(environment);
+  const { defaultProfile, defaultNetwork, hostNetwork } = sandbox;
+  const credentialSources = new CredentialSources({
+    allowed: sandbox.credentialSources,
+    ownFiles: ownPaths(environment),
+  });
   const profiles = await readProfiles(environment);
   const otherNetwork = defaultNetwork === "host" ? "public" : "host";
   const otherProfiles = await readProfiles({ ...environment, [networkVariable]: otherNetwork });
@@ -45,7 +52,8 @@ export async function explainTools(
     throw new UsageError(`SANDBOX_DEFAULT_PROFILE: there is no profile ${defaultProfile}`);
   const manifest = await readManifest(path, [...profiles.keys()], context);
   const explained = toolsOf(manifest, name, path).map((tool) => {
-    return explain(tool, { profiles, otherProfiles, defaultProfile, hostNetwork });
+    const other = { otherProfiles, defaultProfile, hostNetwork, credentialSources };
+    return explain(tool, { profiles, ...other });
   });
   const { out } = context;
   for (const [index, explanation] of explained.entries()) {
@@ -64,7 +72,7 @@ async function usualManifest(): Promise<string> {
 
 function sandboxOf(environment: Environment): SandboxConfig {
   try {
-    return readSandboxConfig(environment).sandbox;
+    return readSandboxConfig(environment, ["CREDENTIAL_SOURCES"]).sandbox;
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
     throw error;
@@ -102,9 +110,10 @@ function toolsOf(
   throw new UsageError(`${path} has no tool "${name}"; its tools: ${names}`);
 }
 
-function bodyOf({ lists, maxConnections, ...facts }: Explanation): object {
+function bodyOf({ lists, maxConnections, refusal, ...facts }: Explanation): object {
   return {
     ...facts,
+    ...(refusal && { not_served: refusal.publicReason }),
     ...(lists.length > 0 && {
       lists: lists.map(({ from, rules }) => ({
         from,

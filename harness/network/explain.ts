@@ -2,9 +2,11 @@
  * What a tool of a manifest may reach, as facts.
  */
 import { isDeepStrictEqual } from "node:util";
+import type { CredentialSources } from "../../worker/egress/edge/credential-sources.ts";
 import type { ToolEntry } from "../../worker/manifest/manifest.ts";
 import { isPublicOnly } from "../../worker/protocol/network-meet.ts";
 import type { Network, NetworkRule } from "../../worker/protocol/network-rules.ts";
+import type { Refusal } from "../../worker/protocol/refusal.ts";
 import { chooseProfile } from "../../worker/sandbox/choose-profile.ts";
 import { type Profile, type Profiles, withHostNetwork } from "../../worker/sandbox/profile.ts";
 import { isolates } from "../../worker/sandbox/registry.ts";
@@ -34,6 +36,8 @@ export interface Explanation {
   readonly lists: readonly ExplainedList[];
   /** At once; undefined but for `lists`. */
   readonly maxConnections: number | undefined;
+  /** Why workers do not serve the tool, whatever its network is. */
+  readonly refusal: Refusal | undefined;
 }
 
 /** What decides beside a tool's entry. */
@@ -44,6 +48,8 @@ export interface ExplainParts {
   readonly defaultProfile: string;
   /** What the network `host` stands for. */
   readonly hostNetwork: Network;
+  /** What the operator allows. */
+  readonly credentialSources: Pick<CredentialSources, "refuse">;
 }
 
 /** For a call that does not ask for a tighter profile. The profiles have all that are named. */
@@ -53,7 +59,8 @@ export function explain(tool: ToolEntry, parts: ExplainParts): Explanation {
   const { name: profile, network } = withHostNetwork(written, parts.hostNetwork);
   const variable =
     network === written.network ? defaultVariable(tool, written, parts) : hostVariable;
-  const facts = { tool: tool.name, profile, variable };
+  const refusal = parts.credentialSources.refuse(tool);
+  const facts = { tool: tool.name, profile, variable, refusal };
   const nothing = { lists: [], maxConnections: undefined };
   const decider: Source = tool.network === undefined ? "profile" : "tool";
   if (!isolates(base)) {

@@ -15,6 +15,12 @@ const neverReached = [
 
 /** Several lines, the first with the tool. */
 export function wordsOf(explanation: Explanation): readonly string[] {
+  const { refusal } = explanation;
+  const refused = refusal && `A worker with these variables does not serve it: ${refusal.reason}.`;
+  return [...networkWords(explanation), ...(refused === undefined ? [] : [refused])];
+}
+
+function networkWords(explanation: Explanation): readonly string[] {
   const { tool, profile, network, from, variable, lists, maxConnections } = explanation;
   const decided = variable === undefined ? [] : [`${variable} decides that.`];
   const by = from.map((source) => nameOf(source, profile)).join(" and ");

@@ -88,6 +88,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/environments/store.ts",
   "worker/prepare.ts",
   "worker/discovery/described-tools.ts",
+  "worker/egress/edge/credential-sources.ts",
   "worker/invocation/invoker.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",

@@ -157,10 +157,13 @@ export function readConfig(environment: Environment): Config {
 /**
  * The configuration of sandboxes alone, for `str-worker doctor`: other variables may be wrong or
  * missing, and what would come of them has no meaning. Throws ConfigError.
+ *
+ * @param more further variables that count
  */
-export function readSandboxConfig(environment: Environment): Config {
+export function readSandboxConfig(environment: Environment, more: readonly string[] = []): Config {
+  const names = ["LOG_LEVEL", "LOG_FORMAT", ...more];
   const own = Object.entries(environment).filter(
-    ([name]) => name.startsWith("SANDBOX_") || name === "LOG_LEVEL" || name === "LOG_FORMAT",
+    ([name]) => name.startsWith("SANDBOX_") || names.includes(name),
   );
   // An address: sandboxes that are attacked would wait for the name servers.
   const nobody = { SAM_NAMESPACE: "doctor", DEV_BROKER_HOST: "127.0.0.1" };

@@ -91,6 +91,7 @@ test.each<[tool: string, lines: readonly unknown[]]>([
       "  api.other.com on port 443, requests GET, HEAD for /v1/* with the credential other, opened by the worker",
       "At most 16 connections at once.",
       ...never,
+      'A worker with these variables does not serve it: the value of its credential "other" is not allowed by CREDENTIAL_SOURCES: add env:OTHER_KEY to it.',
     ],
   ],
   [
@@ -163,6 +164,15 @@ test("says which variables decide", async () => {
   expect(listed.stdout).not.toContain("SANDBOX_");
 });
 
+test("says whether CREDENTIAL_SOURCES allows the credentials of a tool", async () => {
+  const allowed = await explained("listed", [], { CREDENTIAL_SOURCES: "env:OTHER_KEY" });
+  expect(allowed.stdout).toContain("with the credential other");
+  expect(allowed.stdout).not.toContain("does not serve it");
+  const wrong = await explained("listed", [], { CREDENTIAL_SOURCES: "OTHER_KEY" });
+  expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(wrong.stderr).toContain("CREDENTIAL_SOURCES");
+});
+
 test("prints every tool as a line of JSON", async () => {
   const { stdout, exitCode } = await explained(undefined, ["--json"]);
   expect(exitCode).toBe(0);
@@ -175,7 +185,10 @@ test("prints every tool as a line of JSON", async () => {
     { tool: "closed", profile: "standard", network: "none", from: ["tool"] },
     { tool: "open", network: "host", from: ["tool"] },
     { tool: "silent", profile: "restrictive", network: "none", from: ["profile"] },
-    { tool: "listed", network: "lists", from: ["tool"], max_connections: 16 },
+    {
+      ...{ tool: "listed", network: "lists", from: ["tool"], max_connections: 16 },
+      not_served: 'the value of its credential "other" is not allowed by CREDENTIAL_SOURCES',
+    },
     {
       ...{ tool: "both", profile: "web", network: "lists", from: ["profile", "tool"] },
       lists: [
