@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import {
   edgeMembers,
   importViolation,
+  lazyPackages,
   packageHomes,
   packageViolation,
   processEdges,
@@ -17,6 +18,7 @@ import {
 import {
   findCycles,
   packageOf,
+  packagesLoadedWith,
   parseSourceFile,
   readSourceFiles,
   pythonImports,
@@ -77,6 +79,12 @@ describe("imports", () => {
         }),
       ),
     ).toEqual([]);
+  });
+
+  test("load nothing with the worker that it may not need", () => {
+    const loaded = packagesLoadedWith("worker/command-line.ts", worker);
+    expect([...loaded.keys()]).toContain("pino");
+    expect(lazyPackages.flatMap((name) => loaded.get(name) ?? [])).toEqual([]);
   });
 
   test("bring nothing but Node's own modules into the sandbox of a call", () => {
@@ -277,6 +285,7 @@ describe("the rules themselves", () => {
         `const h = await import("h");`,
       ].join("\n"),
     );
+    expect(imports.filter(({ isLazy }) => isLazy).map(({ specifier }) => specifier)).toEqual(["h"]);
     expect(imports.map((found) => [found.specifier, found.line, found.isTypeOnly])).toEqual([
       ["a", 1, false],
       ["b", 2, true],

@@ -166,6 +166,14 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Packages that a worker does without until it needs them: each makes its start longer. */
+export const lazyPackages: readonly string[] = [
+  ...["@aws-sdk/client-s3", "@google-cloud/storage", "google-auth-library"],
+  ...["@peculiar/x509", "reflect-metadata"],
+  ...["amqplib", "solclientjs"],
+  "prom-client",
+];
+
 /**
  * The edges of the two programs: nothing else reads the environment, takes signals or ends the
  * process.

@@ -14,6 +14,8 @@ export interface Import {
   readonly line: number;
   /** Whether it is gone once the types are stripped. */
   readonly isTypeOnly: boolean;
+  /** Whether it is loaded when the code gets there, not with the file. */
+  readonly isLazy: boolean;
 }
 
 export interface SourceFile {
@@ -94,6 +96,26 @@ export function findCycles(files: readonly SourceFile[]): readonly (readonly str
   return cycles;
 }
 
+/** The packages that are loaded with a file of some, each with the file that imports it. */
+export function packagesLoadedWith(
+  start: string,
+  files: readonly SourceFile[],
+): ReadonlyMap<string, string> {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const packages = new Map<string, string>();
+  const loaded = new Set([start]);
+  for (const path of loaded) {
+    const imports = byPath.get(path)?.imports ?? [];
+    for (const { specifier, isTypeOnly, isLazy } of imports) {
+      if (isTypeOnly || isLazy) continue;
+      const target = resolveRelative(path, specifier);
+      if (target !== undefined) loaded.add(target);
+      else if (!specifier.startsWith("node:")) packages.set(packageOf(specifier), path);
+    }
+  }
+  return packages;
+}
+
 /** The relative imports of a Python file, as those of scripts are written. */
 export function pythonImports(text: string): readonly Import[] {
   return text.split("\n").flatMap((line, index) => {
@@ -105,6 +127,7 @@ export function pythonImports(text: string): readonly Import[] {
     return modules.map((name) => ({
       specifier: `${folder}${name.trim().replaceAll(".", "/")}.py`,
       isTypeOnly: false,
+      isLazy: false,
       line: index + 1,
     }));
   });
@@ -124,7 +147,8 @@ function importOf(node: ts.Node): Omit<Import, "line"> | undefined {
     return specifierOf(node.argument.literal, true);
   }
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
-    return specifierOf(node.arguments[0], false);
+    const found = specifierOf(node.arguments[0], false);
+    return found && { ...found, isLazy: true };
   }
   return undefined;
 }
@@ -134,7 +158,7 @@ function specifierOf(
   isTypeOnly: boolean,
 ): Omit<Import, "line"> | undefined {
   return node !== undefined && ts.isStringLiteralLike(node)
-    ? { specifier: node.text, isTypeOnly }
+    ? { specifier: node.text, isTypeOnly, isLazy: false }
     : undefined;
 }
 

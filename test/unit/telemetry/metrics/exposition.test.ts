@@ -102,6 +102,21 @@ describe("the page of metrics", () => {
   });
 });
 
+test("the library is loaded for the first page, not before", async () => {
+  const { counts } = newCounts();
+  let reads = 0;
+  const samples = new Proxy<Samples>(
+    { ...counts.samples, ...processSamples },
+    { get: (all, name) => (reads++, Reflect.get(all, name) as unknown) },
+  );
+  const makePage = openMetrics(samples, keptLog());
+  // As long as loading it takes.
+  await import("../../../../worker/telemetry/metrics/exposition.ts");
+  expect(reads).toBe(0);
+  await makePage();
+  expect(reads).toBeGreaterThan(0);
+});
+
 test("a page that cannot be made is logged once, and the next one is tried", async () => {
   const log = keptLog();
   let fails = true;
