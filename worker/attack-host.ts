@@ -10,7 +10,7 @@ import type {
   Readiness,
 } from "./doctor/attacks/attacked-worker.ts";
 import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
-import { rebinding } from "./doctor/attacks/canaries.ts";
+import { foundAddresses } from "./doctor/attacks/canaries.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
 import { type LookUp, lookUpByHost } from "./egress/resolve.ts";
 import type { Invoker } from "./invocation/invoker.ts";
@@ -94,9 +94,10 @@ async function openAttacked(
   const askedNames: string[] = [];
   const lookUp: LookUp = (name, whileAsking) => {
     if (askedNames.length < maxAskedNames) askedNames.push(name);
-    if (name === rebinding.name)
-      return Promise.resolve({ addresses: rebinding.addresses, ttlSeconds: 0 });
-    return lookUpByHost(name, whileAsking);
+    const addresses = foundAddresses.get(name);
+    return addresses === undefined
+      ? lookUpByHost(name, whileAsking)
+      : Promise.resolve({ addresses, ttlSeconds: 0 });
   };
   const foundation = opened.use(
     await openFoundation(attackedConfig, attackedHost, signal, { profiles, lookUp }),

@@ -185,6 +185,8 @@ def plant(order):
             listen(socket.AF_INET, ("0.0.0.0", victim_port(token))),
             listen(socket.AF_UNIX, "\0" + victim_socket(token)),
             listen(socket.AF_INET, (metadata, HTTP_PORT)),
+            # Where its name leads: name service knows none.
+            listen(socket.AF_INET, ("127.0.0.1", HTTP_PORT)),
             listen(socket.AF_UNIX, SOCKET),
             listen(socket.AF_UNIX, "\0" + ABSTRACT),
         ],
@@ -209,6 +211,7 @@ def plant(order):
         "unlisted_name": order["unlisted_name"],
         "max_connections": order["max_connections"],
         "metadata_address": metadata,
+        "metadata_name": order["metadata_name"],
         # Some clouds have it there. 127.0.0.1 answers as well.
         "name_servers": [metadata],
         "socket_path": SOCKET,

@@ -278,6 +278,17 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
     named: { attacks: ["reach_private_by_name"] },
   },
   {
+    what: "a listed name may lead to an address that is not public",
+    edits: [
+      {
+        file: "worker/egress/upstream.ts",
+        from: "if (!grant.allowsPrivate && (!isPublic(address) || isOwn(address)))",
+        to: "if (!grant.allowsPrivate && isOwn(address))",
+      },
+    ],
+    named: { attacks: ["reach_metadata_by_name"] },
+  },
+  {
     what: "a list of hosts bounds no connections",
     edits: [
       {

@@ -49,6 +49,29 @@ function observationOf(outcome: InvocationOutcome, seen: Partial<Observation>): 
   };
 }
 
+describe("an attack by a name of the metadata service", () => {
+  const target = { metadataName: "metadata.invalid" } as Observation["target"];
+  const judged = (reached: boolean, ...refusals: readonly object[]) => {
+    const outcome = {
+      ...success({ reached, evidence: "ECONNRESET" }),
+      execution: { start: "cold", network: { refusals } },
+    } as unknown as InvocationOutcome;
+    const observation = observationOf(outcome, { target });
+    return judge(attacks.get("reach_metadata_by_name")!, observation, "cold").blocked;
+  };
+  const host = "metadata.invalid";
+
+  test("is blocked when the worker refuses the address, not when nobody is at it", () => {
+    expect(judged(false, { host, reason: "not-public" })).toBe(true);
+    expect(judged(true, { host, reason: "not-public" })).toBe(false);
+    expect(judged(false, { host, reason: "unreachable" })).toBe(false);
+    expect(judged(false, { host, reason: "not-public" }, { host, reason: "unreachable" })).toBe(
+      false,
+    );
+    expect(judged(false, { host: "other.invalid", reason: "not-public" })).toBe(false);
+  });
+});
+
 describe("an attack by names", () => {
   const answered = success({ reached: true, evidence: "answered with 64 bytes" });
   const judgeNames = (outcome: InvocationOutcome, askedNames: readonly string[] = []) =>

@@ -128,7 +128,13 @@ function manifestOf({ attacks, profile, importTarget }: Layout): object {
  * What tools of the group `egress` may reach. Listeners for the second rule stand inside as well:
  * where none do, nothing has to be refused.
  */
-function listOf({ listedName, unlistedName, rebindingName, ...rest }: Target): object {
+function listOf({
+  listedName,
+  unlistedName,
+  rebindingName,
+  metadataName,
+  ...rest
+}: Target): object {
   const { listedPort, datagramPort, loopbackPort, maxConnections } = rest;
   return {
     max_connections: maxConnections,
@@ -137,6 +143,7 @@ function listOf({ listedName, unlistedName, rebindingName, ...rest }: Target): o
       // It has no public address.
       { host: listedName, ports: [loopbackPort] },
       { host: rebindingName, ports: [loopbackPort] },
+      { host: metadataName, ports: [80] },
       { host: unlistedName, ports: [loopbackPort, 80, 443] },
     ],
   };

@@ -51,6 +51,8 @@ export interface Target {
   readonly unlistedName: string;
   /** Listed for `loopbackPort`; it has a public address and 127.0.0.1. */
   readonly rebindingName: string;
+  /** Listed for port 80; it has `metadataAddress`. */
+  readonly metadataName: string;
   /** Port of a service on 127.0.0.1 that answers with the token; the list has it nowhere. */
   readonly unlistedPort: number;
   /** Connections that the list allows at once, and that a call may make in all. */

@@ -107,10 +107,10 @@ function orderFor(
   { token, variable, target }: Pick<Canaries, "token" | "variable" | "target">,
   limits: Limits,
 ): object {
-  const { metadataAddress, listedName, unlistedName, rebindingName } = target;
+  const { metadataAddress, metadataName, listedName, unlistedName, rebindingName } = target;
   const { maxConnections, maxConnectionsInAll } = target;
   const given = withPythonNames({
-    ...{ metadataAddress, listedName, unlistedName, rebindingName },
+    ...{ metadataAddress, metadataName, listedName, unlistedName, rebindingName },
     ...{ maxConnections, maxConnectionsInAll },
   });
   return { id, token, variable, ...given, limits: withPythonNames(limits), rounds, baseline };

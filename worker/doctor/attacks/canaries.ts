@@ -28,14 +28,16 @@ const metadataAddress = "169.254.169.254";
 const listedName = "localhost";
 /** A name that resolves nowhere: RFC 6761, section 6.4. */
 const unlistedName = "str-attack.invalid";
+const rebindingName = `rebinding.${unlistedName}`;
+const metadataName = `metadata.${unlistedName}`;
 /**
- * A name of which the attacked worker finds these addresses: one of AS112, which answers for names
- * that should not be asked for (RFC 7534), and this host's own.
+ * The addresses that the attacked worker finds of these names: of the first, one of AS112, which
+ * answers for names that should not be asked for (RFC 7534), and this host's own.
  */
-export const rebinding = {
-  name: `rebinding.${unlistedName}`,
-  addresses: ["2620:4f:8000::1", "127.0.0.1"],
-} as const;
+export const foundAddresses: ReadonlyMap<string, readonly string[]> = new Map([
+  [rebindingName, ["2620:4f:8000::1", "127.0.0.1"]],
+  [metadataName, [metadataAddress]],
+]);
 /** Connections at once for tools with a list; attacks make a few times as many. */
 const maxConnections = 8;
 /** Bytes and milliseconds of a question to the listed service. */
@@ -112,7 +114,8 @@ export async function plantCanaries(
       datagramPort: datagrams.address().port,
       listedName,
       unlistedName,
-      rebindingName: rebinding.name,
+      rebindingName,
+      metadataName,
       unlistedPort: (unlisted.address() as AddressInfo).port,
       maxConnections,
       maxConnectionsInAll,

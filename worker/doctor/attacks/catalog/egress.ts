@@ -18,6 +18,23 @@ function judgeAskedNames(observation: Observation): Verdict | undefined {
   return { blocked: true, evidence: `nobody was asked; ${refused} names were refused` };
 }
 
+/** Most hosts have no such service: a worker that connects would look like one that does not. */
+function judgeMetadataByName(observation: Observation): Verdict | undefined {
+  const { target, outcome } = observation;
+  const answer = ownAnswer(observation);
+  if (answer === undefined || answer.reached) return undefined;
+  const refusals = outcome.execution?.network?.refusals ?? [];
+  const reasons = refusals.filter(({ host }) => host === target.metadataName);
+  const [first, ...others] = reasons.map(({ reason }) => reason);
+  if (first === "not-public" && others.length === 0)
+    return { blocked: true, evidence: `${answer.evidence}; refused as ${first}` };
+  const ends = [first ?? "no refusal", ...others].join(", ");
+  return {
+    blocked: false,
+    evidence: `the worker does not refuse the address, but ends in ${ends}`,
+  };
+}
+
 export const egressAttacks: readonly Attack[] = [
   {
     id: "reach_unlisted_addresses",
@@ -36,6 +53,13 @@ export const egressAttacks: readonly Attack[] = [
     group: "egress",
     title: "have a listed name lead to an address that is not public",
     isFast: true,
+  },
+  {
+    id: "reach_metadata_by_name",
+    group: "egress",
+    title: "have a listed name lead to the cloud's metadata service",
+    isFast: true,
+    judge: judgeMetadataByName,
   },
   {
     id: "rebind_name",
