@@ -21,7 +21,7 @@ import {
   type SourceDocument,
 } from "../support/json/yaml-document.ts";
 import { readCredentials } from "./fields/credentials.ts";
-import { deadRules } from "./fields/dead-rules.ts";
+import { ruleWarnings } from "./fields/dead-rules.ts";
 import { descriptionKeys } from "./fields/described.ts";
 import { isExecutable } from "./fields/executable.ts";
 import { toEntries } from "./entries.ts";
@@ -154,7 +154,7 @@ class ManifestWalk {
       this.found.add([...path, "network", ...problem.path], problem.message);
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
     const entries = toEntries(name, checked.data, this.#credentials);
-    this.#warnOfDeadRules(path, entries[0]?.network);
+    this.#warnOfRules(path, entries[0]?.network);
     for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 
@@ -173,16 +173,13 @@ class ManifestWalk {
   }
 
   /** All tools of an entry have its network. */
-  #warnOfDeadRules(path: Path, network: Network | undefined): void {
+  #warnOfRules(path: Path, network: Network | undefined): void {
     if (network === undefined || typeof network === "string") return;
     const rules = network.lists.flat();
     // That of public addresses stands before those of the list.
     const first = rules[0]?.host.kind === "any" ? 1 : 0;
-    for (const { index, wider } of deadRules(rules))
-      this.found.warn(
-        [...path, "network", "allow", index - first],
-        `has no effect beside ${wider}`,
-      );
+    for (const [index, message] of ruleWarnings(rules))
+      this.found.warn([...path, "network", "allow", index - first], message);
   }
 
   #addTool(path: Path, entry: ToolEntry): void {

@@ -5,7 +5,7 @@
 import { chmod, mkdir, readFile, readdir } from "node:fs/promises";
 import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
-import { networkInterfaces } from "node:os";
+import { constants, networkInterfaces } from "node:os";
 import { createServer as createTlsServer } from "node:tls";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -245,6 +245,23 @@ with socket.create_connection(("127.0.0.1", ${port})) as connection:
     const lines = await runIn(sandbox, `greets("six.example.com", ${port})`);
     expect(lines).toEqual(["hello yourself"]);
     expect(endedIn(sandbox)).toMatchObject([{ name: "six.example.com", address: "::1" }]);
+  });
+
+  test("reaches services of this host by its address, and has no port of its list for itself", async (context) => {
+    const port = await serve();
+    const allow = [{ host: "127.0.0.1", ports: [port], private: true }];
+    const sandbox = await sandboxWith(await place(context), allow);
+    const lines = await runIn(
+      sandbox,
+      `greets("localhost", ${port})
+for free in ${port}, ${port} ^ 1:
+    try:
+        socket.create_server(("127.0.0.1", free)).close()
+        print("listens")
+    except OSError as error:
+        print(error.errno)`,
+    );
+    expect(lines).toEqual(["hello yourself", String(constants.errno.EADDRINUSE), "listens"]);
   });
 
   test("has so many connections at once, and no more", async (context) => {

@@ -77,6 +77,7 @@ tools:
         - b.example.com
         - a.example.org:443
         - { host: b.example.com, private: true }
+        - { host: localhost, ports: [5432, 80], private: true }
   b:
     module: m
     function: f
@@ -91,6 +92,7 @@ tools:
   expect(warnings.map((warning) => formatProblem("m.yaml", warning))).toEqual([
     'm.yaml:10:11: tool "a": network.allow[1]: has no effect beside { host: b.example.com, private: true }',
     'm.yaml:11:11: tool "a": network.allow[2]: has no effect beside *.example.org:443,8443',
-    'm.yaml:20:11: tool "b": network.allow[1]: has no effect beside public',
+    'm.yaml:13:11: tool "a": network.allow[4]: localhost is the sandbox itself; for the worker\'s host write { host: 127.0.0.1, ports: [5432, 80], private: true }',
+    'm.yaml:21:11: tool "b": network.allow[1]: has no effect beside public',
   ]);
 });
