@@ -397,6 +397,10 @@ for body, headers in ((b"one", {}), (iter([b"t", b"w", b"o"]), chunked)):
         `POST /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding: gzip, chunked\\r\\n${end}0\\r\\n\\r\\n`,
         "HTTP/1.1 403 Forbidden (request)",
       ],
+      [
+        `GET /v1/ HTTP/1.1\\r\\n${host}X-Original-URL: /admin\\r\\n${end}`,
+        "HTTP/1.1 403 Forbidden (request)",
+      ],
       [`GET /v1/ HTTP/2.0\\r\\n${host}${end}`, "HTTP/1.1 403 Forbidden (request)"],
       [
         `GET /v1/ HTTP/1.1\\r\\n${host}Transfer-Encoding : chunked\\r\\n${end}`,

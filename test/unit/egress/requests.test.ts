@@ -6,8 +6,8 @@ import type { RequestRule } from "../../../worker/protocol/request-rules.ts";
 const credential = { name: "other" } as Credential;
 
 function judge(lists: readonly (readonly RequestRule[])[], line: string, isSecure = true) {
-  const [method = "", target = ""] = line.split(" ");
-  return judgeRequest(lists, { method, target, isSecure });
+  const [method = "", target = "", ...headerNames] = line.split(" ");
+  return judgeRequest(lists, { method, target, isSecure, headerNames });
 }
 
 describe("a request", () => {
@@ -38,6 +38,15 @@ describe("a request", () => {
     // Servers differ in such paths; where a rule has none it does not matter.
     [{}, "GET /v1/../admin", true],
     [{ paths: ["/*"] }, "GET /v1/../admin", false],
+    // Some hosts take another method or path from these headers.
+    [{ methods: ["POST"] }, "POST / x-http-method-override", false],
+    [{ methods: ["POST"] }, "POST / x_http_method", false],
+    [{ methods: ["POST"] }, "POST / X-Method-Override", false],
+    [{ methods: ["POST"] }, "POST / x-original-url", true],
+    [{ paths: ["/v1/*"] }, "POST /v1/a x-original-url", false],
+    [{ paths: ["/v1/*"] }, "POST /v1/a x-rewrite-url", false],
+    [{ paths: ["/v1/*"] }, "POST /v1/a x-http-method-override", true],
+    [{ credential }, "POST / x-http-method-override x-original-url", true],
   ])("%j of a rule decides about %s: %s", (rule, line, isAllowed) => {
     expect(judge([[rule]], line) !== undefined).toBe(isAllowed);
   });

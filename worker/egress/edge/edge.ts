@@ -157,8 +157,9 @@ export class Edge {
     checkMessage(request);
     const { requests, isSecure, destination, agent, signal } = served;
     const { method = "", url: target = "" } = request;
+    const headerNames = Object.keys(request.headers);
     const allowed = isOfHost(request, destination)
-      ? judgeRequest(requests, { method, target, isSecure })
+      ? judgeRequest(requests, { method, target, isSecure, headerNames })
       : undefined;
     if (allowed === undefined) throw new RefusedError("request");
     const { credential } = allowed;

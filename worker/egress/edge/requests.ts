@@ -9,6 +9,12 @@ export interface AllowedRequest {
   readonly credential: Credential | undefined;
 }
 
+/** Headers from which some hosts take another method than that of the request. */
+const methodHeaders = ["x-http-method", "x-http-method-override", "x-method-override"];
+
+/** The same of its path. */
+const pathHeaders = ["x-original-url", "x-rewrite-url"];
+
 /** A received request. */
 export interface GivenRequest {
   readonly method: string;
@@ -16,6 +22,7 @@ export interface GivenRequest {
   readonly target: string;
   /** Whether it came by TLS. */
   readonly isSecure: boolean;
+  readonly headerNames: readonly string[];
 }
 
 /**
@@ -38,14 +45,21 @@ export function judgeRequest(
 
 function matches(
   { methods, paths, credential }: RequestRule,
-  { method, isSecure }: GivenRequest,
+  { method, isSecure, headerNames }: GivenRequest,
   path: string | undefined,
 ): boolean {
   // A credential is never sent without TLS.
   if (credential !== undefined && !isSecure) return false;
   if (methods?.includes(method) === false) return false;
+  if (methods !== undefined && hasOne(methodHeaders, headerNames)) return false;
   if (paths === undefined) return true;
+  if (hasOne(pathHeaders, headerNames)) return false;
   return path !== undefined && paths.some((pattern) => matchesPath(pattern, path));
+}
+
+/** Many servers read an underscore in a name as a hyphen. */
+function hasOne(names: readonly string[], given: readonly string[]): boolean {
+  return given.some((name) => names.includes(name.toLowerCase().replaceAll("_", "-")));
 }
 
 function matchesPath(pattern: string, path: string): boolean {
