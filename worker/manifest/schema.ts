@@ -198,7 +198,7 @@ function schemasWith(profile: ProfileSchema): ToolSchemas {
 function pythonSchema(profile: ProfileSchema) {
   return z
     .object({ ...pythonShape(), ...commonShape(profile) }, accepts("a map of fields"))
-    .superRefine(checkPackages, { when: isObject })
+    .superRefine(checkPackages("python"), { when: isObject })
     .refine(({ class_name: name, tools }) => isGiven(name) || !isGiven(tools), {
       path: ["tools"],
       ...providersOnly,
@@ -214,12 +214,14 @@ function pythonSchema(profile: ProfileSchema) {
 function nodeSchema(profile: ProfileSchema) {
   return z
     .object({ ...nodeShape(), ...commonShape(profile) }, accepts("a map of fields"))
-    .superRefine(checkPackages, { when: isObject });
+    .superRefine(checkPackages("node"), { when: isObject });
 }
 
-function checkPackages(fields: PackageFields, context: z.RefinementCtx): void {
-  for (const { path, message } of packageProblems(fields))
-    context.addIssue({ code: "custom", path, message });
+function checkPackages(runtime: "python" | "node") {
+  return (fields: PackageFields, context: z.RefinementCtx): void => {
+    for (const { path, message } of packageProblems(runtime, fields))
+      context.addIssue({ code: "custom", path, message });
+  };
 }
 
 function executableSchema(profile: ProfileSchema) {

@@ -168,7 +168,7 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     const root = {
       name: "mine",
       scripts: { install: "evil" },
-      dependencies: { a: "^1.0.0" },
+      dependencies: { a: "^1.0.0", other: "npm:@s/real@1" },
       devDependencies: { d: "file:." },
     };
     const entry = { version: "1.0.0", integrity: "sha512-x" };
@@ -180,6 +180,7 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
             ...{ license: "MIT", scripts: { install: "evil" }, bundleDependencies: ["c"] },
             dependencies: { c: "1", other: "npm:@s/real@^1.0.0" },
           },
+          "node_modules/other": { ...entry, name: "@s/real" },
           "node_modules/a/node_modules/@s/b": { ...entry, name: "@s/real" },
           "node_modules/a/node_modules/c": { version: "1.0.0", inBundle: true },
         },
@@ -188,7 +189,8 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     );
     expect(names).toEqual(["@s/real", "a", "c"]);
     const bundled = { version: "1.0.0", inBundle: true, integrity: `sha512-${"A".repeat(86)}==` };
-    const kept = { name: "environment", version: "0.0.0", dependencies: { a: "^1.0.0" } };
+    const { dependencies } = root;
+    const kept = { name: "environment", version: "0.0.0", dependencies };
     expect(JSON.parse(files.get("package.json")!)).toEqual({ ...kept, private: true });
     expect(JSON.parse(files.get("package-lock.json")!)).toMatchObject({
       packages: {
@@ -244,8 +246,15 @@ describe("a package-lock.json", { tags: "promise-S28" }, () => {
     ],
     [lock({ "node_modules/a": { version: "file:a" } }), "has no version of a registry"],
     [lock({ "node_modules/a": { version: "1.0.0", name: "../a" } }), "has no name of a package"],
-    [lock({}, { dependencies: { a: "file:a" } }), "more than semver ranges"],
-    [lock({}, { optionalDependencies: { a: "https://x" } }), "more than semver ranges"],
+    [lock({}, { dependencies: { a: "file:a" } }), "of the project: accepted are semver ranges"],
+    [
+      lock({}, { dependencies: { a: "npm:b@file:x" } }),
+      "of the project: accepted are semver ranges",
+    ],
+    [
+      lock({}, { optionalDependencies: { a: "https://x" } }),
+      "of the project: accepted are semver ranges",
+    ],
   ])("%s is refused", (text, message) => {
     expect(() => readNodeLock(text)).toThrow(message);
   });
@@ -268,7 +277,7 @@ describe("the packages of an entry", { tags: "promise-S28" }, () => {
       runsScripts: false,
     });
     expect(
-      packagesOf(node('package: "@s/n", requirements: [zod@^4], install_scripts: true')),
+      packagesOf(node('package: "@s/n", requirements: [zod@^4, zod@^4], install_scripts: true')),
     ).toEqual(expect.objectContaining({ requirements: ["@s/n@*", "zod@^4"], runsScripts: true }));
     expect(packagesOf(python("lockfile: a/uv.lock"))?.lockfile).toBe("a/uv.lock");
     expect(packagesOf(python("description: none"))).toBeUndefined();
@@ -301,6 +310,8 @@ describe("the packages of an entry", { tags: "promise-S28" }, () => {
     [node('package: a, version: "file:."'), "version: expected a semver range"],
     [node('package: "--global"'), "package: expected the name of an npm package"],
     [node("requirements: [a@npm:b]"), "requirements[0]: expected a package"],
+    [node("requirements: [a@1, b@1, a@2]"), 'requirements: "a" has two ranges'],
+    [node('package: a, version: "1", requirements: [a@2]'), 'requirements: "a" has two ranges'],
     [node("requirements_file: a.txt"), "requirements_file: allowed only with runtime python"],
     [node("lockfile: yarn.lock"), "lockfile: expected the path of a package-lock.json"],
   ])("%j are refused", (text, message) => {

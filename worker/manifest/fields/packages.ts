@@ -141,6 +141,7 @@ export interface PackageFields {
 
 /** Problems with the combination of valid fields. */
 export function packageProblems(
+  runtime: "python" | "node",
   fields: PackageFields,
 ): readonly { path: string[]; message: string }[] {
   const others = (["package", "requirements", "requirements_file"] as const).filter((key) =>
@@ -156,7 +157,16 @@ export function packageProblems(
     });
   if (fields.install_scripts === true && others.length === 0 && !isGiven(fields.lockfile))
     problems.push({ path: ["install_scripts"], message: "allowed only together with packages" });
+  const twice = runtime === "node" ? inTwoRanges(toPackageSet(runtime, fields)) : undefined;
+  if (twice !== undefined)
+    problems.push({ path: ["requirements"], message: `${describeValue(twice)} has two ranges` });
   return problems;
+}
+
+/** A package of npm with two ranges, of which npm would install one. */
+function inTwoRanges(packages: PackageSet | undefined): string | undefined {
+  const names = packages?.requirements.map((text) => parseNodeRequirement(text)?.name) ?? [];
+  return names.find((name, index) => name !== undefined && names.indexOf(name) < index);
 }
 
 /** The packages of valid fields; undefined when the tool names none. */

@@ -31,7 +31,7 @@ const isMap =
   (check: (key: string, value: unknown) => boolean): Check =>
   (value) =>
     isRecord(value) && Object.entries(value).every(([key, member]) => check(key, member));
-/** Also what another name stands for, as packages have it: `npm:name@range`. */
+/** Also what another name stands for: `npm:name@range`. */
 const isDependency = (name: string, range: unknown): boolean =>
   isNodePackageName(name) &&
   typeof range === "string" &&
@@ -69,10 +69,10 @@ export function readLockedRoot(root: unknown): Readonly<Record<string, unknown>>
   const wanted: Record<string, unknown> = { name: "environment", version: "0.0.0" };
   for (const key of ["dependencies", "optionalDependencies"]) {
     if (root[key] === undefined) continue;
-    const isRange = (name: string, range: unknown): boolean =>
-      isNodePackageName(name) && typeof range === "string" && isNodeRange(range);
-    if (!isMap(isRange)(root[key]))
-      throw new NodeLockError(`${key} of the project has more than semver ranges`);
+    if (!isMap(isDependency)(root[key]))
+      throw new NodeLockError(
+        `${key} of the project: accepted are semver ranges, also of another name (npm:name@range)`,
+      );
     wanted[key] = root[key];
   }
   return wanted;
