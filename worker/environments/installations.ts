@@ -110,9 +110,14 @@ export class Installations implements AsyncDisposable {
     this.#owner = owner;
   }
 
-  /** Resolves at the next end of an attempt. */
+  /** Resolves at the next end of an attempt, or when the owner wants to be asked again. */
   get changed(): Promise<void> {
     return this.#change.changed;
+  }
+
+  /** Resolves `changed`. */
+  askAgain(): void {
+    this.#change.notify();
   }
 
   /** Undefined while nothing is wanted. */

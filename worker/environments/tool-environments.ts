@@ -4,10 +4,9 @@
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import type { ToolsetLease, ToolsetRevision } from "../manifest/toolsets/snapshots.ts";
 import { type Refusal, publicRefusal } from "../protocol/refusal.ts";
-import type { Clock } from "../support/clock.ts";
 import { abortable } from "../support/timeout.ts";
-import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import type { AllowedPackages } from "./allow.ts";
+import { ChangingFiles, type ChangingFilesOptions } from "./changing-files.ts";
 import {
   EnvironmentError,
   type EnvironmentPlan,
@@ -25,11 +24,8 @@ import {
 } from "./installations.ts";
 import { planOf } from "./plans.ts";
 
-/** Milliseconds between two looks at requirements files and lockfiles. */
-const filesPollMs = 5_000;
-
 /** What environments are made with. */
-export interface ToolEnvironmentsOptions extends InstallationsOptions {
+export interface ToolEnvironmentsOptions extends InstallationsOptions, ChangingFilesOptions {
   readonly policy: PackagePolicy;
   readonly allowed: AllowedPackages;
   readonly toolsDirs: Readonly<Record<Runtime, string>>;
@@ -37,10 +33,6 @@ export interface ToolEnvironmentsOptions extends InstallationsOptions {
   readonly leaseToolset?: ((of: ToolsetRevision) => ToolsetLease | undefined) | undefined;
   interpreterOf(tool: ToolEntry): Promise<Interpreter>;
   readonly installs: InstallMode;
-  readonly clock: Clock;
-  readonly log: EventLog<"info" | "warn">;
-  /** Replaces the constant of this file. */
-  readonly filesPollMs?: number | undefined;
 }
 
 /** What of an entry decides its environment. */
@@ -62,18 +54,27 @@ interface PackagesInForce {
 export class ToolEnvironments implements AsyncDisposable {
   readonly #options: ToolEnvironmentsOptions;
   readonly #installations: Installations;
-  readonly #closing = new AbortController();
+  readonly #files: ChangingFiles;
   /** By the name of the tool: what its newest entry wants. */
   readonly #tools = new Map<string, ToolPackages>();
   /** By the packages of an entry: what sandboxes mount. */
   readonly #inForce = new Map<string, PackagesInForce>();
-  #following: Promise<void> | undefined;
 
   constructor(options: ToolEnvironmentsOptions) {
     this.#options = options;
     this.#installations = new Installations(options, {
       toolsOf: (key) => this.#toolsOf(key),
       inForce: () => this.#inForce.values().map(({ installation }) => installation.key),
+    });
+    this.#files = new ChangingFiles(options, {
+      planOf: (tool) => this.#planOf(tool),
+      usable: () =>
+        Array.from(this.#tools.values(), ({ tool }) => tool).filter((tool) => this.#follows(tool)),
+      change: async (tool, plan, signal) => {
+        // Its entry may have changed meanwhile.
+        if (this.#tools.get(tool.name)?.tool === tool) await this.#admit(tool, plan, signal);
+      },
+      askAgain: () => this.#installations.askAgain(),
     });
   }
 
@@ -132,13 +133,17 @@ export class ToolEnvironments implements AsyncDisposable {
       const former = now && this.#inForce.get(identityOf(now));
       if (now !== undefined && former !== undefined) this.#want(now, former.plan);
     }
+    this.#files.retain((tool) => {
+      const now = wanted.get(tool.name);
+      return now !== undefined && identityOf(now) === identityOf(tool);
+    });
     this.#keepWanted();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new Error("the worker is closing"));
+    const following = this.#files[Symbol.asyncDispose]();
     await this.#installations[Symbol.asyncDispose]();
-    await this.#following;
+    await following;
   }
 
   async #refuse(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
@@ -159,23 +164,24 @@ export class ToolEnvironments implements AsyncDisposable {
         return publicRefusal(await missingPackage(tool, packages, options, signal));
       }
       case "install":
-        return this.#refuseUntilInstalled(tool, packages, signal);
+        return this.#refuseUntilInstalled(tool, signal);
     }
   }
 
-  async #refuseUntilInstalled(
-    tool: ToolEntry,
-    packages: NonNullable<ToolEntry["packages"]>,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
-    return this.#admit(tool, await this.#planOf(tool, packages), signal);
+  async #refuseUntilInstalled(tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> {
+    this.#files.forget(tool.name);
+    const plan = await this.#planOf(tool).catch((error: unknown) => {
+      if (error instanceof EnvironmentError && this.#follows(tool))
+        this.#files.refuse(tool, error.explained);
+      throw error;
+    });
+    return this.#admit(tool, plan, signal);
   }
 
-  /** What a tool needs now. Throws EnvironmentError. */
-  async #planOf(
-    tool: ToolEntry,
-    packages: NonNullable<ToolEntry["packages"]>,
-  ): Promise<EnvironmentPlan> {
+  /** What a tool with packages needs now. Throws EnvironmentError. */
+  async #planOf(tool: ToolEntry): Promise<EnvironmentPlan> {
+    const { packages } = tool;
+    if (packages === undefined) throw new EnvironmentError("it names no packages");
     const { allowed, interpreterOf, builder } = this.#options;
     const fingerprint = (runtime: Runtime) => builder.registry.fingerprint(runtime);
     using files = this.#filesOf(tool);
@@ -209,8 +215,7 @@ export class ToolEnvironments implements AsyncDisposable {
     const { installs } = this.#options;
     const wanted = this.#want(tool, plan);
     this.#keepWanted();
-    if (installs === "background" && hasChangingFile(tool))
-      this.#following ??= this.#followFiles().catch(() => undefined);
+    if (this.#follows(tool)) this.#files.follow();
     await abortable(installs === "wait" ? wanted.attempted : wanted.looked, signal);
     switch (wanted.state.kind) {
       case "ready":
@@ -235,47 +240,10 @@ export class ToolEnvironments implements AsyncDisposable {
     this.#installations.keep(new Set(Array.from(this.#tools.values(), ({ wanted }) => wanted.key)));
   }
 
-  /**
-   * Asks again about tools whose requirements file or lockfile may have changed, until the
-   * disposal. A served tool changes over when the environment of the new content is there.
-   */
-  async #followFiles(): Promise<void> {
-    const { clock, log } = this.#options;
-    const { signal } = this.#closing;
-    const reported = new Map<string, string>();
-    for (;;) {
-      await clock.sleep(this.#options.filesPollMs ?? filesPollMs, signal);
-      for (const { tool } of [...this.#tools.values()].filter(({ tool }) =>
-        hasChangingFile(tool),
-      )) {
-        const reason = await this.#followFile(tool, signal);
-        if (reason !== undefined && reason !== reported.get(tool.name))
-          logEvent(log, "packages.files_unusable", { tool: tool.name, reason });
-        reported.set(tool.name, reason ?? "");
-      }
-    }
+  /** Whether the file of a tool can change without its entry, which a toolset's cannot. */
+  #follows(tool: ToolEntry): boolean {
+    return this.#options.installs === "background" && hasFile(tool) && tool.toolset === undefined;
   }
-
-  /** Why the file of a tool cannot be used, or undefined. Rejects only with the signal's reason. */
-  async #followFile(tool: ToolEntry, signal: AbortSignal): Promise<string | undefined> {
-    const { packages, name } = tool;
-    try {
-      if (packages === undefined) return undefined;
-      const plan = await this.#planOf(tool, packages);
-      // Its entry may have changed meanwhile.
-      if (this.#tools.get(name)?.tool !== tool) return undefined;
-      const refusal = await this.#admit(tool, plan, signal);
-      return refusal?.keepsServed === true ? undefined : refusal?.reason;
-    } catch (error) {
-      signal.throwIfAborted();
-      return error instanceof EnvironmentError ? error.explained : `not checked: ${String(error)}`;
-    }
-  }
-}
-
-/** Whether what a tool needs can change without its entry, which a toolset's files cannot. */
-function hasChangingFile(tool: ToolEntry): boolean {
-  return hasFile(tool) && tool.toolset === undefined;
 }
 
 function hasFile({ packages }: PackagedTool): boolean {

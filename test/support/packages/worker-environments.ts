@@ -62,6 +62,7 @@ export interface EnvironmentsOptions {
   readonly installs?: InstallMode;
   readonly leaseToolset?: OpenOptions["leaseToolset"];
   readonly retryMs?: { readonly baseMs: number; readonly capMs: number };
+  readonly filesPollMs?: number;
 }
 
 /** Variables for pip that keep it from the network. */
@@ -98,6 +99,7 @@ export function openEnvironments(options: EnvironmentsOptions): EnvironmentsRig 
     interpreterOf,
     installs,
     retryMs: options.retryMs,
+    filesPollMs: options.filesPollMs,
     clock: systemClock,
     newId,
     log: { info: log, warn: log },
