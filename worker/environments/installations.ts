@@ -19,8 +19,8 @@ export const maxInstallations = 4;
 const retryMs = { baseMs: 20_000, capMs: 600_000 };
 
 /**
- * How packages are installed that are not there: in the background, before a tool is admitted, as
- * by commands that end, or not at all.
+ * How packages are installed that are not there: in the background until it succeeds; once, before
+ * a tool is admitted, as by commands that end; or not at all.
  */
 export type InstallMode = "background" | "wait" | "never";
 
@@ -154,17 +154,17 @@ export class Installations implements AsyncDisposable {
     await store?.[Symbol.asyncDispose]();
   }
 
-  /** Tries until it succeeds. Callers that wait go on when the attempts are ended, too. */
+  /** Tries, in the background until it succeeds. Callers that wait also go on when that ends. */
   async #provide(wanted: Wanted, signal: AbortSignal): Promise<void> {
     const { clock, random, installs } = this.#options;
     try {
       for (const ms of backoffDelays({ ...(this.#options.retryMs ?? retryMs), random })) {
-        const delayMs = Math.round(ms);
+        const delayMs = installs === "background" ? Math.round(ms) : undefined;
         wanted.state = await this.#attempt(wanted, delayMs, signal);
         wanted.look.resolve();
         wanted.attempt.resolve();
         this.#change.notify();
-        if (wanted.state.kind === "ready" || installs === "never") return;
+        if (wanted.state.kind === "ready" || delayMs === undefined) return;
         await clock.sleep(delayMs, signal);
       }
     } finally {
@@ -174,7 +174,11 @@ export class Installations implements AsyncDisposable {
   }
 
   /** One attempt; of a failure the log has more than the state. */
-  async #attempt(wanted: Wanted, delayMs: number, signal: AbortSignal): Promise<InstallationState> {
+  async #attempt(
+    wanted: Wanted,
+    delayMs: number | undefined,
+    signal: AbortSignal,
+  ): Promise<InstallationState> {
     try {
       const store = await this.#openStore();
       const present = await store.use(wanted.key);
@@ -210,7 +214,8 @@ export class Installations implements AsyncDisposable {
     return installed;
   }
 
-  #failed({ key, title }: EnvironmentPlan, error: unknown, delayMs: number): InstallationState {
+  #failed(plan: EnvironmentPlan, error: unknown, delayMs?: number): InstallationState {
+    const { key, title } = plan;
     const known = error instanceof EnvironmentError ? error : undefined;
     const reason = known?.explained ?? "the build failed";
     logEvent(this.#options.log, "packages.failed", {

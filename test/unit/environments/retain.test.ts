@@ -82,4 +82,21 @@ describe("the packages of an entry", () => {
       patience,
     );
   });
+
+  test.each(["wait", "background"] as const)(
+    "are tried again after a failure in the background only: %s",
+    async (installs) => {
+      const retryMs = { baseMs: 1, capMs: 1 };
+      const { environments, lines } = openEnvironments({ base, backend, installs, retryMs });
+      const failures = () => lines.filter(({ event }) => event === "packages.failed");
+      await refuse(environments, failing);
+      if (installs === "background")
+        await vi.waitFor(() => expect(failures().length).toBeGreaterThan(2), patience);
+      else await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(failures()[0]?.["retryMs"]).toEqual(
+        installs === "background" ? expect.any(Number) : undefined,
+      );
+      if (installs === "wait") expect(failures()).toHaveLength(1);
+    },
+  );
 });

@@ -33,10 +33,10 @@ export const packageEvents = {
       tools: "list",
       reason: "text",
       output: "text?",
-      retryMs: "number",
+      retryMs: "number?",
       err: "error?",
     },
-    when: "`output` has the last lines of the installer. `tools` are not served, or by the packages that they had; the worker tries again after `retryMs`.",
+    when: "`output` has the last lines of the installer. `tools` are not served, or by the packages that they had; the worker tries again after `retryMs`, a command that ends does not.",
     action: "Correct the requirements, or give access to the registry, by `output`.",
   },
   "packages.files_unusable": {
