@@ -52,6 +52,8 @@ const variableOf: Readonly<Record<string, string>> = {
  */
 const passedOn = [
   ...Object.values(variableOf),
+  ...["SANDBOX_PYTHONS", "SANDBOX_PYTHON_DOWNLOADS", "SANDBOX_NODES"],
+  ...["SANDBOX_ALLOWED_MOUNTS", "SANDBOX_ALLOWED_DEVICES"],
   ...["SANDBOX_UID", profilesVariable, "SANDBOX_DEFAULT_NETWORK", "SANDBOX_HOST_NETWORK"],
   ...["CREDENTIAL_SOURCES", "TOOLS_DESCRIBED_BY"],
 ];

@@ -135,6 +135,11 @@ const manifest = `version: 1
 tools:
   greeting: { module: tools, function: hello, sandbox_profile: restrictive }
   answers: { runtime: executable, executable: program, tools: ["yes", "no"] }
+  allowed:
+    module: tools
+    function: hello
+    python: science
+    mounts: [{ source: /opt, target: /data }]
 `;
 
 /** Runs a command with one more descriptor than it knows of. */
@@ -286,10 +291,23 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(JSON.parse((await toolRun("", ["--tool", "yes"])).stdout)).toEqual({ text: "yes" });
     const none = await toolRun("");
     expect(none).toMatchObject({ exitCode: 2, left: [] });
-    expect(none.stderr).toContain("with --tool; its tools: greeting, yes, no\n");
+    expect(none.stderr).toContain("with --tool; its tools: greeting, yes, no, allowed\n");
     const unknown = await toolRun("", ["--tool", "hullo"]);
     expect(unknown).toMatchObject({ exitCode: 2, left: [] });
-    expect(unknown.stderr).toContain('has no tool "hullo"; its tools: greeting, yes, no\n');
+    expect(unknown.stderr).toContain(
+      'has no tool "hullo"; its tools: greeting, yes, no, allowed\n',
+    );
+  });
+
+  test("runs a tool with the interpreter and the mount that variables allow", async () => {
+    const tool = ["--tool", "allowed"];
+    const { stdout } = await toolRun("", tool, {
+      SANDBOX_PYTHONS: "science=/usr/bin/python3",
+      SANDBOX_ALLOWED_MOUNTS: "/opt",
+    });
+    expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
+    const refused = await toolRun("", tool);
+    expect(refused.stderr).toContain("is not allowed");
   });
 
   test.for([
