@@ -38,6 +38,7 @@ export async function findByUv(version: string, options: UvOptions): Promise<str
   try {
     return await find(version, options);
   } catch (error) {
+    if (isAbsent(error)) throw new SandboxError("uv is not on the worker's PATH", { cause: error });
     if (!options.downloads)
       throw new SandboxError(`uv has no Python ${version}; uv python install ${version} gets it`, {
         cause: error,
@@ -67,6 +68,11 @@ async function runUv(
   const env = { ...pick(environment, names), UV_PYTHON_INSTALL_BIN: "0" };
   const { stdout } = await run(uvBin, ["python", ...argv], { env, cwd: "/", timeout });
   return stdout.trim();
+}
+
+/** Whether there is no such program as uv; /, where it starts, is always there. */
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function pick(
