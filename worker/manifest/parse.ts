@@ -24,6 +24,7 @@ import { readCredentials } from "./fields/credentials.ts";
 import { ruleWarnings } from "./fields/dead-rules.ts";
 import { descriptionKeys } from "./fields/described.ts";
 import { isExecutable } from "./fields/executable.ts";
+import { isVersion } from "./fields/interpreter.ts";
 import { toEntries } from "./entries.ts";
 import { type Manifest, ManifestError, type ToolEntry, type UnavailableTool } from "./manifest.ts";
 import { revisionOf } from "./revision.ts";
@@ -142,7 +143,7 @@ class ManifestWalk {
     }
     const schema = this.#schemas[kind];
     if (isRecord(fields)) this.#lookAtKeys(path, fields, Object.keys(schema.shape));
-    const checked = schema.safeParse(fields);
+    const checked = schema.safeParse(this.#withVersions(path, fields));
     this.found.addIssues(path, checked.error);
     if (!checked.success) return;
     const { function: ofFunction, class_name: ofClass } = checked.data;
@@ -156,6 +157,16 @@ class ManifestWalk {
     const entries = toEntries(name, checked.data, this.#credentials);
     this.#warnOfRules(path, entries[0]?.network);
     for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
+  }
+
+  /** Versions of interpreters as they are written: YAML reads 3.10 as 3.1. */
+  #withVersions(path: Path, fields: unknown): unknown {
+    if (!isRecord(fields)) return fields;
+    const written = ["python", "node"].flatMap((field) => {
+      const source = this.#document.sourceOf([...path, field]);
+      return typeof fields[field] === "number" && isVersion(source) ? [[field, source]] : [];
+    });
+    return { ...fields, ...Object.fromEntries(written) };
   }
 
   #refuseHostFields(path: Path, fields: Record<string, unknown>, refused: readonly string[]): void {

@@ -502,6 +502,15 @@ describe("a Node tool", () => {
     });
   });
 
+  test.each([
+    ["module: m, function: f, python: 3.10", "3.10"],
+    ["module: m, function: f, python: 3.12", "3.12"],
+    ["runtime: node, module: a.ts, function: f, node: 24", "24"],
+  ])("may have a version without quotes: %s", (fields, interpreter) => {
+    const { tools } = parse(`version: 1\ntools:\n  x: {${fields}}\n`).manifest;
+    expect(tools.get("x")).toMatchObject({ interpreter });
+  });
+
   test.each(["tool", "/abs.ts", "../up.ts", "a/../b.ts", "a//b.ts", "./tool.ts", "a/.ts", "x.cjs"])(
     "is not in %j",
     (module) => {
@@ -619,7 +628,8 @@ describe("a wrong field is refused with what is accepted and what was found:", (
       '6:17: tool "x": warm.min: expected at most max, which is 4, found 5',
     ],
     ["warm: {most: 4}", '6:12: tool "x": warm.most: unknown key; the keys are min, max'],
-    ["python: 3.10", `6:13: tool "x": python: expected ${aPython}, found 3.1`],
+    ["python: 3.10e1", `6:13: tool "x": python: expected ${aPython}, found 31`],
+    ["python: -3.1", `6:13: tool "x": python: expected ${aPython}, found -3.1`],
     ['python: ""', `6:13: tool "x": python: expected ${aPython}, found ""`],
     ["python: -c", `6:13: tool "x": python: expected ${aPython}, found "-c"`],
     ["python: bin/python3", `6:13: tool "x": python: expected ${aPython}, found "bin/python3"`],

@@ -11,7 +11,12 @@ const maxLength = 1024;
 /** A version, another name, or an absolute path without control characters. */
 const pattern = /^(?:[A-Za-z0-9][A-Za-z0-9._+-]{0,63}|\/[^\p{Cc}]+)$/u;
 
-/** The field; YAML reads a version without quotes as a number, and 3.10 as 3.1. */
+/** Whether a number, as it is written, is a version: `3.10` or `24`. */
+export function isVersion(source: string | undefined): source is string {
+  return source !== undefined && /^\d+(?:\.\d+)?$/.test(source);
+}
+
+/** The field. Other numbers than versions, and merged ones, are refused. */
 export function interpreterField(example: string): z.ZodType<string | null | undefined> {
   const interpreter = accepts(
     `a version in quotes, such as "${example}", a name of the worker's interpreters, or the absolute path of one`,

@@ -40,6 +40,8 @@ export interface SourceDocument {
    * list is its own key. Absent and merged values have the position of the nearest key above.
    */
   positionOf(path: Path, part?: "key" | "value"): Position;
+  /** Text of the scalar at `path` as written: the number `3.10` is "3.10". Not of merged ones. */
+  sourceOf(path: Path): string | undefined;
 }
 
 /** Whether a value of a document is a map. */
@@ -113,7 +115,11 @@ function readText(text: string): Reading {
   const warnings = document.warnings.map(({ message, pos }) => ({ ...position(pos[0]), message }));
   const positionOf: SourceDocument["positionOf"] = (path, part = "value") =>
     position(offsetOf(document, index, path, part));
-  return { ok: true, document: { value, warnings, positionOf } };
+  const sourceOf = (path: Path): string | undefined => {
+    const node = path.reduce<unknown>((at, step) => childOf(at, step, index), document.contents);
+    return isScalar(node) ? node.source : undefined;
+  };
+  return { ok: true, document: { value, warnings, positionOf, sourceOf } };
 }
 
 /** A linear look at the tokens, for a text with so many brackets that they may be too deep. */
@@ -226,6 +232,11 @@ function offsetOf(document: Document, index: KeyIndex, path: Path, part: "key" |
   if (part === "key" || !isScalar(node) || !node.range) return keyOffset;
   const [start, end] = node.range;
   return start === end ? keyOffset : start;
+}
+
+function childOf(parent: unknown, step: PropertyKey, index: KeyIndex): unknown {
+  if (isMap(parent)) return index.get(parent)?.get(step)?.value;
+  return isSeq(parent) && typeof step === "number" ? parent.items[step] : undefined;
 }
 
 function keyOf(pair: Pair): unknown {
