@@ -67,7 +67,7 @@ export async function listTools(options: ToolsOptions, context: Context): Promis
     options.broker === undefined
       ? await servedHere(environment, options, context)
       : await servedThere(options.broker, environment, options, context);
-  show(rows, options.json ?? false, context);
+  show(rows, options, context);
   return rows.every(({ state }) => state === "served") ? exit.success : exit.failure;
 }
 
@@ -213,7 +213,11 @@ function translated(error: unknown): unknown {
   return error instanceof SandboxError ? new CommandError(text, { cause: error }) : error;
 }
 
-function show(rows: readonly ToolRow[], isJson: boolean, { out }: Context): void {
+function show(
+  rows: readonly ToolRow[],
+  { json: isJson = false, listen }: ToolsOptions,
+  { out }: Context,
+): void {
   const width = Math.max(0, ...rows.map(({ tool }) => tool.length));
   const stateWidth = Math.max(0, ...rows.map(({ state }) => state.length));
   for (const row of rows) {
@@ -228,7 +232,9 @@ function show(rows: readonly ToolRow[], isJson: boolean, { out }: Context): void
     out.line(`${tool.padEnd(width)}  ${painted}  ${printable(text)}`.trimEnd());
     for (const line of parameterLines(row)) out.line(printable(`${" ".repeat(width)}  ${line}`));
   }
-  if (rows.length === 0 && !isJson) out.line("The manifest has no tools.");
+  if (rows.length > 0 || isJson) return;
+  const isHeard = listen !== undefined;
+  out.line(isHeard ? `No worker told of a tool in ${listen} s.` : "The manifest has no tools.");
 }
 
 /** `name: text, required. What it is.` */

@@ -71,3 +71,15 @@ test(
     expect(await named.finished).toMatchObject({ stdout: "words  served\n", exitCode: 0 });
   },
 );
+
+test("says that no worker told of a tool, where it listens to a silent broker", async () => {
+  const broker = await startDevBroker();
+  onTestFinished(() => broker[Symbol.asyncDispose]());
+  const address = ["--broker", `127.0.0.1:${broker.port}`];
+  await using cli = new CliRun(["tools", "--listen", "1", ...address]);
+  const { stdout, exitCode } = await cli.finished;
+  expect({ stdout, exitCode }).toEqual({
+    stdout: "No worker told of a tool in 1 s.\n",
+    exitCode: 0,
+  });
+});
