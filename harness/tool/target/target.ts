@@ -161,7 +161,8 @@ const anyName = "tool";
 /** The name by which a worker would serve the tool. */
 export function servedName({ callable, tool }: CodeTarget): string {
   if (tool !== undefined) return tool;
-  const isName = callable.kind === "program" && entryNameSchema.safeParse(callable.name).success;
+  // The class of a provider has no tool of its name.
+  const isName = callable.kind !== "class" && entryNameSchema.safeParse(callable.name).success;
   return isName ? callable.name : anyName;
 }
 

@@ -119,6 +119,10 @@ describe("a target", () => {
     await expect(findTarget({ target, isClass: true })).rejects.toThrow(/--class is for a tool/);
   });
 
+  test("is served by the name of its function, so that the log names it", async () => {
+    expect(servedName(await find("tools.py:function"))).toBe("function");
+  });
+
   test("has several tools only as a class or a program", async () => {
     expect(servedName(await find("tools.py:Tool", { tool: "one" }))).toBe("one");
     expect(servedName(await find("tools.py:Tool"))).toBe("tool");
