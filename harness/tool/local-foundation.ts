@@ -17,7 +17,7 @@ import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts"
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
-import { showLogLine } from "../../worker/telemetry/pretty-log.ts";
+import { readLogEntry, showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
 import { cacheDirectory, packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
@@ -78,6 +78,8 @@ export interface LocalToolOptions extends Surroundings {
 /** The tools of a manifest. */
 export interface LocalManifestOptions extends Surroundings {
   readonly layout: ToolsLayout;
+  /** The one that is meant: the log does not have that others are not served. */
+  readonly tool?: string | undefined;
   /** Whether calls have another network than their tools' entries, and so no credential. */
   readonly hasOwnNetwork?: boolean;
 }
@@ -141,7 +143,8 @@ export async function openManifestFoundation(
   const sandbox = options.hasOwnNetwork
     ? { ...config.sandbox, credentialSources: undefined }
     : config.sandbox;
-  return await open({ ...config, sandbox }, undefined, ({ message }) => message, context);
+  const { tool } = options;
+  return await open({ ...config, sandbox }, undefined, ({ message }) => message, context, tool);
 }
 
 /** The profile without what isolates: nobody can debug through that. */
@@ -196,8 +199,12 @@ async function open(
   profiles: Profiles | undefined,
   problemsOf: (error: ManifestError) => string,
   context: ToolContext,
+  tool?: string,
 ): Promise<LocalFoundation> {
-  const log = createLogger("warn", { write: (line) => showLogLine(line.trimEnd(), context.err) });
+  const write = (line: string): void => {
+    if (!isOfOther(line, tool)) showLogLine(line.trimEnd(), context.err);
+  };
+  const log = createLogger("warn", { write });
   const host = createHost(log, context.environment, context.preparations);
   try {
     const foundation = await openFoundation(config, host, context.signal, {
@@ -219,4 +226,10 @@ async function open(
     }
     throw error;
   }
+}
+
+/** Whether a line says that another tool than the one that is meant is not served. */
+function isOfOther(line: string, tool: string | undefined): boolean {
+  const entry = readLogEntry(line.trimEnd());
+  return tool !== undefined && entry?.event === "tool.not_served" && entry.members["tool"] !== tool;
 }

@@ -66,7 +66,10 @@ export async function openTarget(
   const programs = await findPrograms(context.environment);
   return target.kind === "manifest"
     ? await openManifestFoundation(
-        { layout: target.layout, programs, home, hasOwnNetwork: network !== undefined },
+        {
+          ...{ layout: target.layout, tool: target.tool, programs, home },
+          hasOwnNetwork: network !== undefined,
+        },
         context,
       )
     : await openToolFoundation({ target, profile, env, programs, home, debug }, context);

@@ -308,6 +308,8 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
     const refused = await toolRun("", tool);
     expect(refused.stderr).toContain("is not allowed");
+    const other = await toolRun("", ["--tool", "greeting"]);
+    expect(other.stderr).toMatch(/^greeting took \d+ ms under the profile restrictive\n$/);
   });
 
   test.for([
