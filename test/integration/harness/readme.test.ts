@@ -1,6 +1,8 @@
 /**
  * The commands of the README do what it says, in its order, in a directory that has nothing but
  * this checkout's programs.
+ *
+ * @module-tag full
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
@@ -68,7 +70,7 @@ describe("the commands of the README", { timeout: timeoutMs }, () => {
     expect(ours).toHaveLength(5);
   });
 
-  test("make tools and serve and call them", { tags: "full" }, async () => {
+  test("make tools and serve and call them", async () => {
     const [newPython = "", serve = "", callPython = "", newNode = "", callNode = ""] = ours;
     expect(await type(newPython)).toMatchObject({ exitCode: 0 });
     dev = start(`${serve} --port 0`);
