@@ -15,8 +15,8 @@ import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
 import { logEvent } from "./telemetry/log-event.ts";
-import { EgressCounts } from "./telemetry/metrics/egress-counts.ts";
-import { processSamples } from "./telemetry/metrics/process-samples.ts";
+import type { CallFollower } from "./telemetry/call-follower.ts";
+import type { Health } from "./telemetry/health.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
@@ -24,7 +24,7 @@ import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/health.ts";
 import type { Host } from "./wiring/host.ts";
 import { HostNetworkWarnings } from "./wiring/host-networks.ts";
-import { openMetrics } from "./wiring/metrics.ts";
+import { WorkerMetrics } from "./wiring/metrics.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
@@ -73,7 +73,11 @@ export class Worker implements AsyncDisposable {
   #starts: Starts | undefined;
   #groupWatch: GroupWatch | undefined;
   #storeWatch: StoreWatch | undefined;
-  readonly #egress = new EgressCounts();
+  readonly #health: Pick<Health, "missing" | "warnings"> = {
+    missing: () => this.#missing(),
+    warnings: () => this.#warnings(),
+  };
+  readonly #metrics: WorkerMetrics;
   #audit: AuditLog | undefined;
   #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
@@ -82,6 +86,7 @@ export class Worker implements AsyncDisposable {
     this.#config = config;
     this.#host = host;
     this.#given = parts;
+    this.#metrics = this.#parts.use(new WorkerMetrics(config, host, this.#health));
   }
 
   get state(): WorkerState {
@@ -179,16 +184,10 @@ export class Worker implements AsyncDisposable {
 
   async #startHealth(): Promise<void> {
     const server = await startHealth(this.#config, {
-      missing: () => this.#missing(),
+      ...this.#health,
       packages: () => this.#environments?.counts,
-      warnings: () => [
-        ...(this.#groupWatch?.conflicts ?? []),
-        ...(this.#storeWatch?.problems ?? []),
-        ...(this.#environments?.warnings ?? []),
-        ...(this.#audit?.warnings ?? []),
-      ],
       hasStarted: () => this.#hasStarted,
-      metrics: openMetrics({ ...this.#egress.samples, ...processSamples }, this.#host.log),
+      metrics: this.#metrics.page,
     });
     this.#healthPort = this.#parts.use(server)?.port;
   }
@@ -203,6 +202,16 @@ export class Worker implements AsyncDisposable {
     return missing;
   }
 
+  /** What an operator should mend. */
+  #warnings(): readonly string[] {
+    return [
+      ...(this.#groupWatch?.conflicts ?? []),
+      ...(this.#storeWatch?.problems ?? []),
+      ...(this.#environments?.warnings ?? []),
+      ...(this.#audit?.warnings ?? []),
+    ];
+  }
+
   async #connect(foundation: Foundation, signal: AbortSignal): Promise<void> {
     const [config, host] = [this.#config, this.#host];
     const { clock } = host;
@@ -215,10 +224,11 @@ export class Worker implements AsyncDisposable {
     this.#session = session;
 
     const described = this.#parts.use(wireDescribedTools(config, host, foundation));
-    const egress = this.#egress;
-    egress.serve(catalog.manifest.tools.keys());
-    const wired = wireInvoker(config, host, foundation, { described, egress });
-    const { invoker, starts } = wired;
+    const metrics = this.#metrics;
+    metrics.serve(catalog.manifest);
+    const { egress, store: storeCounts } = metrics;
+    const wired = wireInvoker(config, host, foundation, { described, egress, storeCounts });
+    const { invoker, starts, slots } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
       if (description.parameters !== undefined) checker.warm();
@@ -233,9 +243,15 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const { consumer, cancelListener } = this.#parts.use(
-      wireConsumer(config, { host, foundation, session, invoker, signals }),
+    const follow = (): CallFollower => metrics.calls.follow();
+    const { consumer, cancelListener, answers } = this.#parts.use(
+      wireConsumer(config, { host, foundation, session, invoker, signals, follow }),
     );
+    metrics.follow({
+      ...{ foundation, session, slots, starts },
+      unroutable: () => answers.unroutable,
+      conflicts: () => this.#groupWatch?.conflicts.length ?? 0,
+    });
     await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
@@ -249,7 +265,7 @@ export class Worker implements AsyncDisposable {
     this.#parts.use(discovery);
     const onManifest = (manifest: Manifest): void => {
       starts.follow(manifest.tools.values());
-      egress.serve(manifest.tools.keys());
+      metrics.serve(manifest);
       hostNetworks.follow(manifest);
     };
     const followers = { foundation, session, onManifest, described, discovery };

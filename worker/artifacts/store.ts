@@ -75,6 +75,8 @@ export interface ArtifactStore extends AsyncDisposable {
   readonly kind: string;
   /** Marks beside the artifacts. Absent in stores of one process, and where `check` found so. */
   readonly marks?: MarkStore | undefined;
+  /** Absent without a cache on this machine. */
+  readonly cached?: CacheCounts;
   /**
    * Opens a version, or the latest by default. Rejects with StoreError `not-found`. The signal
    * cancels the opening, not the body.
@@ -136,6 +138,13 @@ export interface ArtifactStore extends AsyncDisposable {
    * Rejects with StoreError.
    */
   access?(signal: AbortSignal): Promise<StoreAccess>;
+}
+
+/** Readings of artifacts through a cache, since its opening. */
+export interface CacheCounts {
+  /** Without the content from the store. */
+  readonly hits: number;
+  readonly misses: number;
 }
 
 /** Facts for the operator; they may name users and artifacts. */

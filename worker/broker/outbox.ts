@@ -59,6 +59,11 @@ export class Outbox {
     this.#onRefused = onRefused;
   }
 
+  /** Messages that wait for their confirmation. */
+  get size(): number {
+    return this.#held.size;
+  }
+
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
     const over = AbortSignal.any([signal, this.#closing.signal]);

@@ -41,6 +41,10 @@ export interface ReconnectingOptions extends ConnectorOptions {
 
 export interface ReconnectingSession extends BrokerSession {
   readonly connected: boolean;
+  /** Connections that were made so far. */
+  readonly connections: number;
+  /** Messages that wait for the broker's confirmation. */
+  readonly unconfirmed: number;
 }
 
 /** A broker whose `connect` retries, and whose sessions reconnect. */
@@ -82,6 +86,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly #stopping = new AbortController();
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
+  #connections = 0;
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
@@ -110,6 +115,14 @@ class SupervisedSession implements ReconnectingSession {
 
   get connected(): boolean {
     return this.#live !== undefined;
+  }
+
+  get connections(): number {
+    return this.#connections;
+  }
+
+  get unconfirmed(): number {
+    return this.#outbox.size;
   }
 
   get notReadyReasons(): readonly string[] {
@@ -268,6 +281,7 @@ class SupervisedSession implements ReconnectingSession {
 
   #setLive(session: BrokerSession | undefined): void {
     this.#live = session;
+    if (session) this.#connections++;
     if (session) this.#outbox.attach(session);
     else this.#outbox.detach();
     this.#condition.notify();

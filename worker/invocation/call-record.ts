@@ -4,11 +4,13 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ExecutionReport, ToolOutput } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
+import type { LimitReached } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
 import type { ToolSandbox } from "../pool/starts.ts";
+import { type CallFollower, type CallStep, followsNothing } from "../telemetry/call-follower.ts";
 
-/** The invoker fills it step by step. */
+/** The invoker fills it step by step, and tells the follower of the call on the way. */
 export class CallRecord {
   /** Whether the tool's process may have run. */
   started = false;
@@ -17,8 +19,22 @@ export class CallRecord {
   /** Report on the sandbox, after its end. */
   execution: ExecutionReport | undefined;
 
+  readonly #follower: CallFollower;
+
+  constructor(follower: CallFollower = followsNothing) {
+    this.#follower = follower;
+  }
+
   resolved({ idempotent }: Pick<ToolEntry, "idempotent">): void {
     this.idempotent = idempotent;
+  }
+
+  under({ name }: Pick<Profile, "name">): void {
+    this.#follower.under(name);
+  }
+
+  enter(step: CallStep): void {
+    this.#follower.enter(step);
   }
 
   /** Call right before the tool's process may run. */
@@ -46,6 +62,13 @@ export class CallRecord {
       network: sandbox.networkUsage,
       output,
     };
+    const { cpuMs } = usage;
+    this.#follower.ran({ start: startMode, unenforced: sandbox.unenforced, cpuMs });
+  }
+
+  /** Call for the limit that ended the sandbox. */
+  exceeded({ limit }: LimitReached): void {
+    this.#follower.limitReached(limit);
   }
 
   /** The report as it will be once these outputs are saved. */

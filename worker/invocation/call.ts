@@ -6,6 +6,7 @@ import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Answer, Cancelled, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { encodeStatus } from "../protocol/messages/status.ts";
 import type { Clock } from "../support/clock.ts";
+import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
@@ -39,6 +40,13 @@ export interface RunSignals extends CallSignals {
   readonly cancel: AbortSignal;
 }
 
+/** Who looks on while a call runs. */
+export interface CallWatchers {
+  /** Undefined without an audit log. */
+  readonly audit: CallAudit | undefined;
+  readonly follower: CallFollower;
+}
+
 /** Created once: an `Error` per call costs more than the rest of the cleanup. */
 const callIsOver = new Error("the call is over");
 
@@ -48,7 +56,7 @@ export async function runCall(
   invocation: Invocation,
   claimed: Claimed,
   signals: RunSignals,
-  audit?: CallAudit,
+  { audit, follower }: CallWatchers,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
   logEvent(log, "call.received");
@@ -67,6 +75,7 @@ export async function runCall(
     onStatus: (text, details) => relay.push({ text, details }),
     claimed,
     audit,
+    follower,
   });
   const statuses = await relay.finish();
   over.abort(callIsOver);

@@ -13,6 +13,8 @@ import {
   decodeRequest,
   readReplyAddress,
 } from "../protocol/messages/request.ts";
+import { parseInvokeTopic } from "../protocol/topics.ts";
+import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
@@ -33,6 +35,7 @@ import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
 import type { ReceivedDelivery } from "./consumer.ts";
 import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "./read-request.ts";
+import { settle } from "./settle.ts";
 import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
 /** Dependencies of the handler; `wire-consumer.ts` wires them. */
@@ -45,6 +48,8 @@ export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingP
   readonly cancels: Pick<Cancels, "open">;
   /** Most runs of a call that end their workers, before the call is poison. */
   readonly maxRuns: number;
+  /** Follows a delivery from now on. */
+  readonly follow: () => CallFollower;
   readonly log: Logger;
 }
 
@@ -60,6 +65,7 @@ interface AddressedCall {
 
 /** A call that this worker neither runs nor remembers. */
 interface NewCall extends AddressedCall {
+  readonly follower: CallFollower;
   readonly claim: CallClaim;
   readonly signals: RunSignals;
 }
@@ -92,36 +98,64 @@ export function receiveDelivery(
   return { isRunning: () => parts.ledger.isRunning(key), handle: () => deduplicate(call) };
 }
 
-function rejectUnaddressed(
+async function rejectUnaddressed(
   parts: HandlerParts,
   delivery: Delivery,
 ): Promise<Settlement | undefined> {
   logEvent(parts.log, "message.reply_to_missing", { topic: delivery.topic });
   CallAudit.of(parts, delivery, undefined)?.end("rejected");
-  return settle([delivery], "rejected", parts.log);
+  const follower = follow(parts, delivery);
+  const settlement = await settle([delivery], "rejected", parts.log);
+  follower.end({ outcome: "rejected", settlement: "rejected" });
+  return settlement;
+}
+
+/** Has metrics follow a delivery; its tool counts if it is served. */
+function follow(
+  { follow: begin, namespace, resolve }: HandlerParts,
+  { topic }: Delivery,
+): CallFollower {
+  const follower = begin();
+  const tool = parseInvokeTopic(namespace, topic);
+  if (tool !== undefined && resolve(tool) !== undefined) follower.resolved(tool);
+  return follower;
 }
 
 async function deduplicate(call: AddressedCall): Promise<Settlement | undefined> {
   const { parts, delivery, address, key, audit } = call;
+  const follower = follow(parts, delivery);
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
   if (known.state !== "new") audit?.end("duplicate");
   switch (known.state) {
     case "running":
       logEvent(parts.log, "call.redelivered_while_running", { topic, deliveryCount });
+      // It is settled with the call that runs.
+      follower.end({ outcome: "duplicate", settlement: "none" });
       return undefined;
-    case "answered":
+    case "answered": {
       logEvent(parts.log, "call.redelivered_after_answer", { topic, deliveryCount });
-      return await answerAgain(call, known.response);
+      follower.enter("publish");
+      const settlement = await answerAgain(call, known.response);
+      follower.end({ outcome: "duplicate", settlement: settlement ?? "none" });
+      return settlement;
+    }
     case "new": {
       using entry = known.entry;
       using claim = parts.claims.open(key, delivery, entry);
       using cancellable = parts.cancels.open(cancellableCall(delivery, address.replyTo));
       const signals = { ...call.signals, cancel: cancellable.signal };
-      const { settlement, remembered, end } = await handleNew({ ...call, claim, signals });
+      const { settlement, remembered, end } = await handleNew({
+        ...call,
+        claim,
+        signals,
+        follower,
+      });
       audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.
-      return await settle(entry.end(remembered), settlement, parts.log);
+      const settled = await settle(entry.end(remembered), settlement, parts.log);
+      follower.end({ outcome: end, settlement: settled ?? "none" });
+      return settled;
     }
   }
 }
@@ -184,7 +218,7 @@ async function unlessStopped(
 
 /** Admits, invokes and encodes. Undefined when the call is requeued or superseded. Never throws. */
 async function execute(
-  { parts, delivery, address, signals, claim, audit }: NewCall,
+  { parts, delivery, address, signals, claim, audit, follower }: NewCall,
   request: ReadRequest,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<CallResult | undefined> {
@@ -202,7 +236,10 @@ async function execute(
     const decoded = decodeRequest(request.document, dated, parts.clock.nowMs());
     const invocation = parts.topicTools.callOf(delivery.topic, decoded);
     await audit?.start(invocation, signals.publish);
-    const { answer, started } = await runCall(parts, invocation, claimed, signals, audit);
+    const { answer, started } = await runCall(parts, invocation, claimed, signals, {
+      audit,
+      follower,
+    });
     if (audit !== undefined) audit.started = started;
     return answer && encodeResult(request.id, answer, started);
   } catch (error) {
@@ -211,9 +248,10 @@ async function execute(
 }
 
 async function publish(
-  { parts, delivery, address, signals, claim }: NewCall,
+  { parts, delivery, address, signals, claim, follower }: NewCall,
   { response, end, isFinal, isPoison = false, isRepeated = false }: CallResult,
 ): Promise<HandlerResult> {
+  follower.enter("publish");
   // An operator requeues a poison call to have it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
   // After a stall another worker may have answered the call; then that answer stands.
@@ -236,25 +274,6 @@ async function publish(
   if (isPoison)
     return { ...ended, settlement: settlement === "accepted" ? "rejected" : settlement };
   return { ...ended, settlement, remembered: isFinal ? published.response : undefined };
-}
-
-/** Settles the deliveries of a call; undefined leaves them to the broker. Never throws. */
-async function settle(
-  deliveries: readonly Delivery[],
-  outcome: Settlement | undefined,
-  log: Logger,
-): Promise<Settlement | undefined> {
-  if (outcome === undefined) return undefined;
-  await Promise.all(deliveries.map((delivery) => settleOne(delivery, outcome, log)));
-  return outcome;
-}
-
-async function settleOne(delivery: Delivery, outcome: Settlement, log: Logger): Promise<void> {
-  try {
-    await delivery.settle(outcome);
-  } catch (error) {
-    logEvent(log, "delivery.settle_failed", { err: error, topic: delivery.topic, outcome });
-  }
 }
 
 function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {

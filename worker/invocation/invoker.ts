@@ -16,6 +16,7 @@ import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
+import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
@@ -69,6 +70,8 @@ export interface CallContext {
   readonly claimed?: Claimed;
   /** Undefined without an audit log. */
   readonly audit?: CallAudit | undefined;
+  /** Undefined where nobody follows the call. */
+  readonly follower?: CallFollower;
 }
 
 export interface Invoker {
@@ -81,7 +84,7 @@ export function createInvoker(parts: InvokerParts): Invoker {
   return {
     async invoke(invocation, context) {
       const startMs = parts.clock.monotonicMs();
-      const record = new CallRecord();
+      const record = new CallRecord(context.follower);
       const store = auditedStore(parts.store, context.audit);
       const ending = await run({ ...parts, store }, invocation, context, record).then(
         (success) => ({ kind: "success", ...success }) as const,
@@ -140,13 +143,16 @@ async function run(
   using _code = admitted.code;
   const { invocation, tool, profile, times } = admitted;
 
+  record.enter("queue");
   using _slot = await leaseSlot(parts, tool, times, { ...context, signal });
   await requireFreeDisk(parts);
 
+  record.enter("acquire");
   const scope = parts.scopeOf(invocation.caller);
   await using acquired = await acquire(parts, tool, profile, signal);
   const { sandbox, startMode: start } = acquired;
   const { workDir } = sandbox;
+  record.enter("stage");
   const { preloaded, references } = invocation;
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
   const artifacts = await stage(parts, { invocation, workDir, scope, times }, signal);
@@ -161,6 +167,7 @@ async function run(
   signal.throwIfAborted();
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
+  record.enter("run");
   record.begin();
   const execution = await acquired.start();
   using _connections = followConnections(
@@ -186,11 +193,13 @@ async function run(
   record.ended(profile, acquired, limitMs, report, forCaller);
   const ended = { ...report, stdout: output?.stdout, stderr: output?.stderr };
   logEvent(log, "tool.ended", { report: ended, droppedStatusLines: status.droppedLines });
+  record.enter("collect");
   if (cause === "time-limit") throw new TimeLimitReached();
   if (cause === "cancelled") throw cancelSignal.reason;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);
+  if (exceeded !== undefined) record.exceeded(exceeded);
   const { store, clock, artifactLimits, transfers } = parts;
   // Opens the files while the result is read.
   await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);

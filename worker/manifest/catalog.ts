@@ -54,6 +54,9 @@ export interface ToolCatalog extends AsyncDisposable {
   /** Warnings of its file and of the toolsets, one line each. */
   readonly warnings: readonly string[];
 
+  /** Whether the file is the manifest in force; else the last usable one is. */
+  readonly isUsable: boolean;
+
   /**
    * Changes since the opening, until the disposal. They coalesce: each step leads to the newest
    * manifest, and the first may repeat known tools. The manifest is replaced before its step.
@@ -131,6 +134,10 @@ class FileCatalog implements ToolCatalog {
 
   get warnings(): readonly string[] {
     return [...this.#served.newest.warnings, ...(this.#options.toolsets?.problems ?? [])];
+  }
+
+  get isUsable(): boolean {
+    return this.#isUsable;
   }
 
   get changes(): AsyncIterable<ManifestChange> {

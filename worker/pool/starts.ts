@@ -33,6 +33,8 @@ export interface PoolStats {
   readonly hits: number;
   /** Calls that found none. */
   readonly misses: number;
+  /** Sandboxes that were made to be idle. */
+  readonly refills: number;
   /** Bytes of memory of the idle sandboxes and the template. */
   readonly privateBytes: number;
   /** Undefined when the last attempt to make a sandbox succeeded. */

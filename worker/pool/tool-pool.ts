@@ -37,6 +37,7 @@ export class ToolPool {
   #making = 0;
   #hits = 0;
   #misses = 0;
+  #refills = 0;
   /** Milliseconds of the last refill. */
   #refillMs = 0;
   /** The most that a sandbox and a template of the present code took. */
@@ -76,6 +77,7 @@ export class ToolPool {
       target: this.#target,
       hits: this.#hits,
       misses: this.#misses,
+      refills: this.#refills,
       privateBytes: idleBytes + this.#factory.templateBytes,
       failure: this.#factory.failure,
     };
@@ -155,6 +157,7 @@ export class ToolPool {
     this.#making--;
     if (idle === undefined) return;
     this.#refillMs = this.#nowMs() - beganMs;
+    this.#refills++;
     this.#keep(idle);
     const { startMode } = idle;
     const facts = { ...this.#names, startMode, tookMs: Math.round(this.#refillMs) };

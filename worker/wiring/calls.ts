@@ -14,6 +14,7 @@ import { Consumer, maxDeliveriesInFlight } from "../invocation/consumer.ts";
 import { SchemaChecker } from "../invocation/arguments/schema-checker.ts";
 import { receiveDelivery } from "../invocation/handler.ts";
 import { type Invoker, createInvoker } from "../invocation/invoker.ts";
+import { countedStore } from "../invocation/counted-store.ts";
 import { Ledger } from "../invocation/claims/ledger.ts";
 import { FreeDisk } from "../invocation/steps/capacity.ts";
 import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.ts";
@@ -23,7 +24,9 @@ import { openClaims } from "../invocation/claims/shared-claims.ts";
 import { openStarts } from "../pool/open.ts";
 import type { Starts } from "../pool/starts.ts";
 import { Semaphore } from "../support/semaphore.ts";
+import type { CallFollower } from "../telemetry/call-follower.ts";
 import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
+import { StoreCounts } from "../telemetry/metrics/store-counts.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Host } from "./host.ts";
 
@@ -35,6 +38,8 @@ export interface WiredInvoker {
   readonly invoker: Invoker;
   readonly starts: Starts;
   readonly checker: SchemaChecker;
+  /** The slots of each queue. */
+  readonly slots: ReadonlyMap<string, Semaphore>;
 }
 
 /** Parts of an invoker that callers may bring. */
@@ -43,6 +48,8 @@ export interface InvokerOptions {
   readonly described?: Pick<DescribedTools, "forCall">;
   /** Unless given, nobody reads them. */
   readonly egress?: EgressCounts;
+  /** Unless given, nobody reads them. */
+  readonly storeCounts?: StoreCounts;
 }
 
 /** Wires invoker, sandbox pool and checker of arguments. */
@@ -50,7 +57,11 @@ export function wireInvoker(
   config: Config,
   host: Host,
   foundation: Foundation,
-  { described = new DescribedTools(host), egress = new EgressCounts() }: InvokerOptions = {},
+  {
+    described = new DescribedTools(host),
+    egress = new EgressCounts(),
+    storeCounts = new StoreCounts(),
+  }: InvokerOptions = {},
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
     foundation;
@@ -85,7 +96,7 @@ export function wireInvoker(
     holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),
     slotsOf,
     starts,
-    store,
+    store: countedStore(store, storeCounts, host.clock),
     scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
     artifactLimits: config.artifacts.limits,
     transfers: new Transfers(),
@@ -101,7 +112,7 @@ export function wireInvoker(
     checker,
     clock: host.clock,
   });
-  return { invoker, starts, checker };
+  return { invoker, starts, checker, slots };
 }
 
 /** A consumer that has not started. The caller disposes it after the last call. */
@@ -109,6 +120,7 @@ export interface WiredConsumer extends AsyncDisposable {
   readonly consumer: Consumer;
   /** Start it before the consumer. */
   readonly cancelListener: CancelListener;
+  readonly answers: Answers;
 }
 
 /** Dependencies of the consumer. */
@@ -118,12 +130,14 @@ export interface ConsumerParts {
   readonly session: BrokerSession;
   readonly invoker: Invoker;
   readonly signals: CallSignals;
+  /** Follows a delivery from its receipt on. */
+  readonly follow: () => CallFollower;
 }
 
 /** Wires the consumer of a session. The caller runs it, and disposes the result. */
 export function wireConsumer(
   config: Config,
-  { host, foundation, session, invoker, signals }: ConsumerParts,
+  { host, foundation, session, invoker, signals, follow }: ConsumerParts,
 ): WiredConsumer {
   const { clock, log } = host;
   const { catalog, store, audit } = foundation;
@@ -132,6 +146,7 @@ export function wireConsumer(
   const claims = openClaims(store.marks, session, marking);
   const ledger = new Ledger(clock);
   const cancels = new Cancels(clock, log);
+  const answers = new Answers(session, log);
   const parts = {
     namespace,
     session,
@@ -143,7 +158,8 @@ export function wireConsumer(
     clock,
     log,
     audit,
-    answers: new Answers(session, log),
+    answers,
+    follow,
     topicTools: new TopicTools(namespace, log),
     largeRequests: new Semaphore({ capacity: maxParserThreads, maxWaiting: Infinity }),
     resolve: (tool: string) => catalog.resolve(tool),
@@ -160,5 +176,5 @@ export function wireConsumer(
     await cancelListener[Symbol.asyncDispose]();
     await claims[Symbol.asyncDispose]();
   };
-  return { consumer, cancelListener, [Symbol.asyncDispose]: dispose };
+  return { consumer, cancelListener, answers, [Symbol.asyncDispose]: dispose };
 }

@@ -1,15 +1,157 @@
 /**
- * Opens the page of metrics of a worker.
+ * The metrics of a worker: what its parts count, and what is read of them when a page is made.
  */
-import type { Page } from "../telemetry/health.ts";
+import type { ReconnectingSession } from "../broker/reconnecting.ts";
+import type { Config } from "../config/config.ts";
+import type { Manifest } from "../manifest/manifest.ts";
+import type { PoolStats, Starts } from "../pool/starts.ts";
+import type { Semaphore } from "../support/semaphore.ts";
+import type { Health, Page } from "../telemetry/health.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import type { Samples } from "../telemetry/metrics/catalog.ts";
+import { CallCounts } from "../telemetry/metrics/call-counts.ts";
+import { type Sample, type Samples, only } from "../telemetry/metrics/catalog.ts";
+import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
+import { LoopDelay } from "../telemetry/metrics/loop-delay.ts";
+import { processSamples } from "../telemetry/metrics/process-samples.ts";
+import { StoreCounts } from "../telemetry/metrics/store-counts.ts";
+import type { Foundation } from "./foundation.ts";
+import type { Host } from "./host.ts";
+
+/** Parts of a worker that are read when a page is made. */
+export interface MeasuredParts {
+  readonly foundation: Pick<Foundation, "catalog" | "environments" | "store">;
+  readonly session: Pick<ReconnectingSession, "connected" | "connections" | "unconfirmed">;
+  readonly slots: ReadonlyMap<string, Pick<Semaphore, "capacity" | "inUse" | "waiting">>;
+  readonly starts: Pick<Starts, "stats">;
+  /** Answers that the broker had nobody for. */
+  readonly unroutable: () => number;
+  /** Tools that another group serves as well. */
+  readonly conflicts: () => number;
+}
+
+/** The worker owns it, and disposes it after the health server. */
+export class WorkerMetrics implements Disposable {
+  readonly egress = new EgressCounts();
+  readonly calls: CallCounts;
+  readonly store = new StoreCounts();
+  /** Makes a page; see {@link openPage}. */
+  readonly page: () => Promise<Page>;
+  readonly #health: Pick<Health, "missing" | "warnings">;
+  readonly #loop: LoopDelay | undefined;
+  #parts: MeasuredParts | undefined;
+  #loads = 0;
+
+  constructor(
+    { healthPort }: Pick<Config, "healthPort">,
+    { clock, log }: Pick<Host, "clock" | "log">,
+    health: Pick<Health, "missing" | "warnings">,
+  ) {
+    this.calls = new CallCounts(() => clock.monotonicMs());
+    this.#health = health;
+    if (healthPort !== 0) this.#loop = new LoopDelay();
+    this.page = openPage(this.#samples(), log);
+  }
+
+  /** Reads these parts from now on. */
+  follow(parts: MeasuredParts): void {
+    this.#parts = parts;
+    this.store.kind = parts.foundation.store.kind;
+  }
+
+  /** Call with each manifest that is served: its tools have counts from now on. */
+  serve({ tools }: Pick<Manifest, "tools">): void {
+    this.#loads++;
+    this.egress.serve(tools.keys());
+    this.calls.serve(tools.keys());
+  }
+
+  [Symbol.dispose](): void {
+    this.#loop?.[Symbol.dispose]();
+  }
+
+  #samples(): Samples {
+    const { egress, calls, store } = this;
+    return {
+      ...calls.samples,
+      ...store.samples,
+      ...egress.samples,
+      ...processSamples,
+      str_slots: () => this.#ofSlots(({ capacity }) => capacity),
+      str_slots_used: () => this.#ofSlots(({ inUse }) => inUse),
+      str_calls_waiting: () => this.#ofSlots(({ waiting }) => waiting),
+      str_idle_sandboxes: () => this.#ofPools(({ idle }) => idle),
+      str_idle_sandboxes_wanted: () => this.#ofPools(({ target }) => target),
+      str_idle_memory_bytes: () => this.#ofPools(({ privateBytes }) => privateBytes),
+      str_idle_hits_total: () => this.#ofPools(({ hits }) => hits),
+      str_idle_misses_total: () => this.#ofPools(({ misses }) => misses),
+      str_idle_refills_total: () => this.#ofPools(({ refills }) => refills),
+      str_artifact_cache_hits_total: () =>
+        this.#read(({ foundation }) => foundation.store.cached?.hits),
+      str_artifact_cache_misses_total: () =>
+        this.#read(({ foundation }) => foundation.store.cached?.misses),
+      str_broker_connected: () => only(this.#parts?.session.connected === true ? 1 : 0),
+      str_broker_connections_total: () => this.#read(({ session }) => session.connections),
+      str_broker_unconfirmed_messages: () => this.#read(({ session }) => session.unconfirmed),
+      str_answers_unroutable_total: () => this.#read(({ unroutable }) => unroutable()),
+      str_group_conflicts: () => this.#read(({ conflicts }) => conflicts()),
+      str_ready: () => only(this.#health.missing().length === 0 ? 1 : 0),
+      str_warnings: () => only(this.#health.warnings?.().length ?? 0),
+      str_tools: () => this.#tools(),
+      str_manifest_loads_total: () => only(this.#loads),
+      str_manifest_usable: () =>
+        this.#read(({ foundation }) => (foundation.catalog.isUsable ? 1 : 0)),
+      str_environments: () => this.#environments(),
+      str_event_loop_delay_seconds: () =>
+        this.#loop === undefined ? [] : only(this.#loop.seconds),
+    };
+  }
+
+  /** No value while there are no parts, or they have none. */
+  #read(read: (parts: MeasuredParts) => number | undefined): readonly Sample[] {
+    const value = this.#parts && read(this.#parts);
+    return value === undefined ? [] : only(value);
+  }
+
+  #ofSlots(
+    read: (slots: Pick<Semaphore, "capacity" | "inUse" | "waiting">) => number,
+  ): readonly Sample[] {
+    return Array.from(this.#parts?.slots ?? [], ([queue, slots]) => ({
+      labels: { queue },
+      value: read(slots),
+    }));
+  }
+
+  #ofPools(read: (stats: PoolStats) => number): readonly Sample[] {
+    return (this.#parts?.starts.stats ?? []).map((stats) => ({
+      labels: { tool: stats.tool, profile: stats.profile },
+      value: read(stats),
+    }));
+  }
+
+  #tools(): readonly Sample[] {
+    if (this.#parts === undefined) return [];
+    const { tools, unavailable } = this.#parts.foundation.catalog.manifest;
+    return [
+      { labels: { state: "served" }, value: tools.size },
+      { labels: { state: "unavailable" }, value: unavailable.size },
+    ];
+  }
+
+  #environments(): readonly Sample[] {
+    const counts = this.#parts?.foundation.environments.counts;
+    if (counts === undefined) return [];
+    return (["ready", "installing", "failed"] as const).map((state) => ({
+      labels: { state },
+      value: counts[state],
+    }));
+  }
+}
 
 /**
  * Makes pages of these metrics. The first page loads the library, which a worker that nobody asks
  * does without. Rejects where one cannot be made; the log has the first cause.
  */
-export function openMetrics(samples: Samples, log: EventLog<"warn">): () => Promise<Page> {
+export function openPage(samples: Samples, log: EventLog<"warn">): () => Promise<Page> {
   let loading: Promise<() => Promise<Page>> | undefined;
   let hasFailed = false;
   return async () => {

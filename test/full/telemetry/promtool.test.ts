@@ -6,10 +6,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { CallCounts } from "../../../worker/telemetry/metrics/call-counts.ts";
 import { EgressCounts } from "../../../worker/telemetry/metrics/egress-counts.ts";
 import { exposition } from "../../../worker/telemetry/metrics/exposition.ts";
 import { processSamples } from "../../../worker/telemetry/metrics/process-samples.ts";
 import { debianProgram } from "../../support/metrics/debian-program.ts";
+import { noSamples } from "../../support/metrics/no-samples.ts";
 
 /** What it prints, and how it ends. */
 async function check(promtool: string, page: string): Promise<{ code: unknown; stderr: string }> {
@@ -26,7 +28,14 @@ test("promtool accepts the page, and finds nothing to mend", async (context) => 
   counts.serve(["weather", "a-tool.with_odd-name"]);
   for (const tool of ["weather", "a-tool.with_odd-name"])
     counts.of(tool).ended({ sentBytes: 1, receivedBytes: 2 });
-  const { text } = await exposition({ ...counts.samples, ...processSamples })();
+  const calls = new CallCounts(() => performance.now());
+  calls.serve(["weather"]);
+  const call = calls.follow();
+  call.resolved("weather");
+  call.under("standard");
+  call.end({ outcome: "ok", settlement: "accepted" });
+  const counted = { ...counts.samples, ...calls.samples, ...processSamples };
+  const { text } = await exposition({ ...noSamples, ...counted })();
   expect(await check(promtool, text)).toEqual({ code: 0, stderr: "" });
   // It would say so.
   const camel = text.replaceAll("str_egress_bytes_total", "strEgressBytes");

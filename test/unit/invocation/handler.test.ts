@@ -33,6 +33,7 @@ import { invokeTopic } from "../../../worker/protocol/topics.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { Semaphore } from "../../../worker/support/semaphore.ts";
 import { QueuedAuditLog } from "../../../worker/telemetry/audit/queued-log.ts";
+import { CallCounts } from "../../../worker/telemetry/metrics/call-counts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
 import { keptLog } from "../../support/workers/kept-log.ts";
@@ -103,6 +104,8 @@ function newHandler(changes: Partial<Setting>) {
   const runs: CallContext[] = [];
   /** The outcome of each delivery in the audit log. */
   const audited: unknown[] = [];
+  const calls = new CallCounts(() => systemClock.monotonicMs());
+  calls.serve(["echo"]);
   const setting: Setting = {
     outcome: success,
     redelivers: true,
@@ -150,6 +153,7 @@ function newHandler(changes: Partial<Setting>) {
       if (line["event"] === "call.end") audited.push(line["outcome"]);
     }),
     maxRuns: 100,
+    follow: () => calls.follow(),
     invoker: {
       async invoke(_invocation, context) {
         runs.push(context);
@@ -180,7 +184,7 @@ function newHandler(changes: Partial<Setting>) {
     const signals = { wait: neverAborted, run: neverAborted, publish: neverAborted };
     return receiveDelivery(parts, delivery, signals).handle();
   };
-  return { deliver, told, runs, audited, logged: () => logged.join("") };
+  return { deliver, told, runs, audited, calls, logged: () => logged.join("") };
 }
 
 /** An audit log that is written to a test. */

@@ -18,6 +18,7 @@ import type {
   ArtifactScope,
   ArtifactSource,
   ArtifactStore,
+  CacheCounts,
   OpenedArtifact,
   SavedArtifact,
   StoreAccess,
@@ -60,6 +61,7 @@ class CachedStore implements ArtifactStore {
   readonly #parts: CachedStoreParts;
   readonly #store: ArtifactStore;
   readonly #work = new SharedWork();
+  readonly #counts = { hits: 0, misses: 0 };
   #entries: Promise<Entries> | undefined;
   #pausedUntilMs = -Infinity;
 
@@ -75,6 +77,10 @@ class CachedStore implements ArtifactStore {
     return this.#store.marks;
   }
 
+  get cached(): CacheCounts {
+    return { ...this.#counts };
+  }
+
   async open(
     scope: ArtifactScope,
     reference: ArtifactReference,
@@ -84,6 +90,7 @@ class CachedStore implements ArtifactStore {
     const facts = await this.#store.stat(scope, reference, signal);
     accept?.(facts);
     const cached = await this.#openCached(scope, reference.filename, facts, signal);
+    if (cached === undefined) this.#counts.misses++;
     return cached ?? this.#store.open(scope, reference, signal);
   }
 
@@ -155,27 +162,31 @@ class CachedStore implements ArtifactStore {
     const key = this.#keyOf(scope, filename, version);
     const entry = { key, etag: etagDigest(etag), sizeBytes };
     return this.#unlessTroubled(async (entries) => {
+      let isFilled = false;
       let opened = await entries.openVerified(entry);
       if (opened === undefined) {
-        const fetch = (over: AbortSignal): Promise<void> =>
-          this.#fetch(entries, entry, scope, { filename, version }, over);
+        const fetch = async (over: AbortSignal): Promise<void> => {
+          isFilled = await this.#fetch(entries, entry, scope, { filename, version }, over);
+        };
         await this.#work.join(`${key}.${entry.etag}`, fetch, signal);
         opened = await entries.openVerified(entry);
       }
-      return opened && { ...facts, ...opened };
+      if (opened === undefined) return undefined;
+      this.#counts[isFilled ? "misses" : "hits"]++;
+      return { ...facts, ...opened };
     }, signal);
   }
 
-  /** Verifies an entry, or fills it from the store. */
+  /** Verifies an entry, or fills it from the store, and says whether it did. */
   async #fetch(
     entries: Entries,
     entry: Entry,
     scope: ArtifactScope,
     reference: ArtifactReference,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const found = await entries.verify(entry, signal);
-    if (found === "verified") return;
+    if (found === "verified") return false;
     if (found === "damaged")
       logEvent(this.#parts.log, "artifacts.cache_damaged", { sizeBytes: entry.sizeBytes });
     const openContent = async (): Promise<Readable | undefined> => {
@@ -185,6 +196,7 @@ class CachedStore implements ArtifactStore {
       return undefined;
     };
     await entries.fill(entry, openContent, signal);
+    return true;
   }
 
   /** Undefined after a failure of the cache, and for some time after it. */

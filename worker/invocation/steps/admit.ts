@@ -64,6 +64,7 @@ export async function admit(
   // Before all other refusals: the call may have had its effect.
   requireRepeatable(tool, mayHaveStarted);
   const profile = resolveProfile(parts, tool, invocation);
+  record.under(profile);
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };
   for (const check of chain) await check({ ...call, nowMs: parts.clock.nowMs() });

@@ -3,6 +3,7 @@
  * fail and needs no library.
  */
 import type { MetricName, Sample, Samples } from "./catalog.ts";
+import { ServedTools } from "./served-tools.ts";
 
 /** What counts of an ended connection, or of what was refused in its place. */
 export interface CountedConnection {
@@ -49,21 +50,16 @@ export class ToolEgress {
 
 /** The counts of the tools that a worker serves; a tool that it no longer serves loses them. */
 export class EgressCounts {
-  /** Of served tools only. */
-  readonly #tools = new Map<string, ToolEgress>();
-  #served: ReadonlySet<string> = new Set();
+  readonly #tools = new ServedTools(() => new ToolEgress());
 
   /** Those that have counts from now on. */
   serve(tools: Iterable<string>): void {
-    this.#served = new Set(tools);
-    for (const tool of this.#tools.keys()) if (!this.#served.has(tool)) this.#tools.delete(tool);
+    this.#tools.serve(tools);
   }
 
   /** The counts of a tool for one call; nobody reads those of a tool that is not served. */
   of(tool: string): ToolEgress {
-    const counts = this.#tools.get(tool) ?? new ToolEgress();
-    if (this.#served.has(tool)) this.#tools.set(tool, counts);
-    return counts;
+    return this.#tools.of(tool);
   }
 
   readonly samples: Samples<EgressMetricName> = {
@@ -85,9 +81,7 @@ export class EgressCounts {
   };
 
   #each(read: (counts: ToolEgress) => readonly Sample[]): readonly Sample[] {
-    return [...this.#tools].flatMap(([tool, counts]) =>
-      read(counts).map(({ labels, value }) => ({ labels: { tool, ...labels }, value })),
-    );
+    return this.#tools.samples(read);
   }
 }
 

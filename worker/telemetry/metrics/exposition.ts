@@ -1,9 +1,11 @@
 /**
  * Writes metrics in Prometheus' text format: the one file that knows its client library.
  */
-import { Counter, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, type GaugeConfiguration, type MetricType, Registry } from "prom-client";
 import type { Page } from "../health.ts";
-import { type MetricFacts, type MetricName, type Samples, metrics } from "./catalog.ts";
+import { type MetricName, type Sample, type Samples, metrics } from "./catalog.ts";
+import type { MetricFacts } from "./catalog/facts.ts";
+import type { HistogramValue } from "./histogram.ts";
 
 /** Makes pages of the metrics as they are at a moment; rejects where one cannot be read. */
 export function exposition(samples: Samples): () => Promise<Page> {
@@ -15,12 +17,56 @@ export function exposition(samples: Samples): () => Promise<Page> {
 function register(registry: Registry, name: MetricName, read: Samples[MetricName]): void {
   const { type, labels, help }: MetricFacts = metrics[name];
   const options = { name, help, labelNames: [...labels], registers: [registry] };
+  if (type === "histogram") {
+    new ReadHistogram(options, read as ReadHistograms);
+    return;
+  }
   const collect = async (): Promise<void> => {
-    const samples = await read();
+    const samples = (await read()) as readonly Sample[];
     // At one go: pages may be asked for at the same time.
     metric.reset();
     for (const { labels, value } of samples) metric.inc(labels, value);
   };
   const metric =
     type === "counter" ? new Counter({ ...options, collect }) : new Gauge({ ...options, collect });
+}
+
+type ReadHistograms = () =>
+  readonly Sample<HistogramValue>[] | Promise<readonly Sample<HistogramValue>[]>;
+
+/** A histogram whose numbers are kept elsewhere: the library's own takes observations only. */
+class ReadHistogram extends Gauge {
+  readonly #name: string;
+  readonly #read: ReadHistograms;
+
+  constructor(options: GaugeConfiguration<string>, read: ReadHistograms) {
+    super(options);
+    this.#name = options.name;
+    this.#read = read;
+  }
+
+  override async get(): ReturnType<Gauge["get"]> {
+    const samples = await this.#read();
+    const values = samples.flatMap((sample) => seriesOf(this.#name, sample));
+    // The library declares a number, and has the word.
+    return { ...(await super.get()), type: "histogram" as unknown as MetricType, values };
+  }
+}
+
+/** The series of a histogram in the text format: a bucket holds what the smaller ones hold. */
+function seriesOf(
+  name: string,
+  { labels, value: { bounds, counts, sum } }: Sample<HistogramValue>,
+) {
+  let count = 0;
+  const buckets = counts.map((own, index) => {
+    count += own;
+    const le = index < bounds.length ? String(bounds[index]) : "+Inf";
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ];
 }

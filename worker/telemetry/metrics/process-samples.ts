@@ -2,7 +2,7 @@
  * Metrics of the worker's process. They are read when they are asked for: nothing runs in between.
  */
 import { readdir } from "node:fs/promises";
-import type { MetricName, Sample, Samples } from "./catalog.ts";
+import { type MetricName, type Samples, only } from "./catalog.ts";
 
 /** As the clock of the host has it, which may be set since. */
 const startSeconds = performance.timeOrigin / 1000;
@@ -17,7 +17,3 @@ export const processSamples: Samples<Extract<MetricName, `process_${string}`>> =
   process_open_fds: async () => only((await readdir("/proc/self/fd")).length - 1),
   process_start_time_seconds: () => only(startSeconds),
 };
-
-function only(value: number): readonly Sample[] {
-  return [{ labels: {}, value }];
-}

@@ -2,12 +2,18 @@
  * The page of metrics, of counts without a worker.
  */
 import { describe, expect, test } from "vitest";
-import type { MetricName, Samples } from "../../../../worker/telemetry/metrics/catalog.ts";
-import { metrics } from "../../../../worker/telemetry/metrics/catalog.ts";
+import {
+  type MetricName,
+  type Samples,
+  metrics,
+} from "../../../../worker/telemetry/metrics/catalog.ts";
+import type { MetricFacts } from "../../../../worker/telemetry/metrics/catalog/facts.ts";
 import { EgressCounts } from "../../../../worker/telemetry/metrics/egress-counts.ts";
 import { exposition } from "../../../../worker/telemetry/metrics/exposition.ts";
+import { Histogram } from "../../../../worker/telemetry/metrics/histogram.ts";
 import { processSamples } from "../../../../worker/telemetry/metrics/process-samples.ts";
-import { openMetrics } from "../../../../worker/wiring/metrics.ts";
+import { openPage } from "../../../../worker/wiring/metrics.ts";
+import { noSamples } from "../../../support/metrics/no-samples.ts";
 import { parseMetrics, valuesOf } from "../../../support/metrics/metrics-page.ts";
 import { keptLog } from "../../../support/workers/kept-log.ts";
 
@@ -17,24 +23,42 @@ const nothing = { sentBytes: 0, receivedBytes: 0 };
 function newCounts(...tools: readonly string[]) {
   const counts = new EgressCounts();
   counts.serve(tools);
-  const makePage = exposition({ ...counts.samples, ...processSamples });
+  const makePage = exposition({ ...noSamples, ...counts.samples, ...processSamples });
   return { counts, read: async () => parseMetrics((await makePage()).text) };
 }
 
 describe("the page of metrics", () => {
-  test("has every metric of the catalogue, with its type and its labels alone", async () => {
-    const { counts } = newCounts("weather");
-    counts.of("weather");
-    const { text } = await exposition({ ...counts.samples, ...processSamples })();
-    for (const [name, { type, labels, help }] of Object.entries(metrics)) {
+  test("has every metric of the catalogue with its type, and values with its labels alone", async () => {
+    const samples = Object.fromEntries(
+      Object.entries<MetricFacts>(metrics).map(([name, { type, labels }]) => {
+        const value = type === "histogram" ? new Histogram() : 7;
+        return [name, () => [{ labels: Object.fromEntries(labels.map((l) => [l, "x"])), value }]];
+      }),
+    ) as unknown as Samples;
+    const { text } = await exposition(samples)();
+    for (const [name, { type, labels, help }] of Object.entries<MetricFacts>(metrics)) {
       expect(text).toContain(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name}`);
-      const series = text.split("\n").filter((line) => line.startsWith(`${name}{`));
-      for (const line of series)
-        expect([...line.matchAll(/(\w+)="/g)].map(([, label]) => label)).toEqual(labels);
-      expect(series.length > 0).toBe(labels.length > 0);
+      const ofLabels = labels.map((label) => `${label}="x"`).join();
+      const suffix = labels.length === 0 ? "" : `{${ofLabels}}`;
+      const value = type === "histogram" ? `_count${suffix} 0` : `${suffix} 7`;
+      expect(text).toContain(`\n${name}${value}\n`);
     }
     const named = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
     expect(named).toEqual(Object.keys(metrics));
+  });
+
+  test("has a histogram whose buckets hold what the smaller ones hold", async () => {
+    const seconds = new Histogram([0.1, 1]);
+    for (const value of [0.1, 0.5, 0.5, 7]) seconds.observe(value);
+    const read = () => [{ labels: { tool: "weather" }, value: seconds }];
+    const { text } = await exposition({ ...noSamples, str_call_duration_seconds: read })();
+    expect(text.split("\n").filter((line) => line.startsWith("str_call_d"))).toEqual([
+      'str_call_duration_seconds_bucket{tool="weather",le="0.1"} 1',
+      'str_call_duration_seconds_bucket{tool="weather",le="1"} 3',
+      'str_call_duration_seconds_bucket{tool="weather",le="+Inf"} 4',
+      'str_call_duration_seconds_sum{tool="weather"} 8.1',
+      'str_call_duration_seconds_count{tool="weather"} 4',
+    ]);
   });
 
   test("counts each connection once, by its verdict, and what is refused in its place apart", async () => {
@@ -120,15 +144,14 @@ test("the library is loaded for the first page, not before", async () => {
 test("a page that cannot be made is logged once, and the next one is tried", async () => {
   const log = keptLog();
   let fails = true;
-  const none = () => [];
   const samples = {
-    ...(Object.fromEntries(Object.keys(metrics).map((name) => [name, none])) as unknown as Samples),
+    ...noSamples,
     process_open_fds: () => {
       if (fails) throw new Error("EMFILE");
       return [{ labels: {}, value: 7 }];
     },
   } satisfies Record<MetricName, unknown>;
-  const makePage = openMetrics(samples, log);
+  const makePage = openPage(samples, log);
   await expect(makePage()).rejects.toThrow("EMFILE");
   await expect(makePage()).rejects.toThrow("EMFILE");
   expect(log.events).toEqual(["metrics.failed"]);

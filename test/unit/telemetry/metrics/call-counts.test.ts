@@ -1,0 +1,86 @@
+/**
+ * Counts of calls that are followed, without a worker.
+ */
+import { expect, test } from "vitest";
+import { CallCounts } from "../../../../worker/telemetry/metrics/call-counts.ts";
+import { exposition } from "../../../../worker/telemetry/metrics/exposition.ts";
+import { noSamples } from "../../../support/metrics/no-samples.ts";
+import { parseMetrics } from "../../../support/metrics/metrics-page.ts";
+
+/** Counts on a clock of their own, in milliseconds. */
+function newCounts(...tools: readonly string[]) {
+  const clock = { ms: 0 };
+  const counts = new CallCounts(() => clock.ms);
+  counts.serve(tools);
+  const makePage = exposition({ ...noSamples, ...counts.samples });
+  return { clock, counts, read: async () => parseMetrics((await makePage()).text) };
+}
+
+test("a call counts by tool, profile and outcome, with its time in each step", async () => {
+  const { clock, counts, read } = newCounts("weather");
+  const call = counts.follow();
+  call.resolved("weather");
+  call.under("standard");
+  for (const [step, ms] of [
+    ["queue", 20],
+    ["run", 4_000],
+    ["publish", 2_000],
+  ] as const) {
+    clock.ms += ms;
+    call.enter(step);
+  }
+  expect(await read()).toMatchObject({
+    str_deliveries_received_total: 1,
+    str_deliveries_running: 1,
+    'str_call_step_duration_seconds_bucket{step="receive",le="0.01"}': 0,
+    'str_call_step_duration_seconds_bucket{step="receive",le="0.03"}': 1,
+    'str_call_step_duration_seconds_sum{step="queue"}': 4,
+    'str_call_step_duration_seconds_sum{step="run"}': 2,
+  });
+  clock.ms += 500;
+  call.ran({ start: "pool", unenforced: ["memoryBytes"], cpuMs: 1_500 });
+  call.limitReached("cpuSeconds");
+  call.end({ outcome: "EXECUTION_ERROR", settlement: "accepted" });
+  expect(await read()).toMatchObject({
+    str_deliveries_running: 0,
+    'str_deliveries_settled_total{settlement="accepted"}': 1,
+    'str_calls_total{tool="weather",profile="standard",outcome="EXECUTION_ERROR"}': 1,
+    'str_call_duration_seconds_sum{tool="weather"}': 6.52,
+    'str_call_duration_seconds_bucket{tool="weather",le="3"}': 0,
+    'str_call_duration_seconds_bucket{tool="weather",le="10"}': 1,
+    'str_call_step_duration_seconds_count{step="publish"}': 1,
+    'str_sandboxes_started_total{tool="weather",start="pool"}': 1,
+    'str_tool_cpu_seconds_total{tool="weather"}': 1.5,
+    'str_limits_reached_total{tool="weather",limit="cpuSeconds"}': 1,
+    'str_limits_unenforced_total{limit="memoryBytes"}': 1,
+  });
+});
+
+test("a call of a tool that is not served adds no series", async () => {
+  const { counts, read } = newCounts("weather");
+  const ending = { outcome: "TOOL_NOT_AVAILABLE", settlement: "accepted" } as const;
+  for (let call = 0; call < 100; call++) {
+    const follower = counts.follow();
+    if (call > 0) follower.resolved(`chosen-${call}`);
+    follower.under("standard");
+    follower.ran({ start: "cold", unenforced: [], cpuMs: 1 });
+    follower.limitReached("files");
+    follower.end(ending);
+  }
+  const values = await read();
+  expect(Object.keys(values).filter((name) => name.includes("tool="))).toEqual([]);
+  expect(values).toMatchObject({
+    str_deliveries_received_total: 100,
+    'str_calls_refused_total{outcome="TOOL_NOT_AVAILABLE"}': 1,
+  });
+});
+
+test("a tool loses its series when it is no longer served", async () => {
+  const { counts, read } = newCounts("weather");
+  const call = counts.follow();
+  call.resolved("weather");
+  call.end({ outcome: "ok", settlement: "accepted" });
+  expect(await read()).toHaveProperty('str_calls_total{tool="weather",profile="",outcome="ok"}');
+  counts.serve(["other"]);
+  expect(JSON.stringify(await read())).not.toContain("weather");
+});

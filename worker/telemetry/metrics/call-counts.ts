@@ -1,0 +1,115 @@
+/**
+ * Counts calls and their steps.
+ */
+import type { CallEnding, CallFollower, CallStep, RunFacts } from "../call-follower.ts";
+import { type Sample, type Samples, only } from "./catalog.ts";
+import type { callMetrics } from "./catalog/calls.ts";
+import type { sandboxMetrics } from "./catalog/sandboxes.ts";
+import { Histogram } from "./histogram.ts";
+import { ServedTools } from "./served-tools.ts";
+import { Tally } from "./tally.ts";
+
+/** The counts of one tool. */
+class ToolCalls {
+  readonly ended = new Tally<"profile" | "outcome">();
+  readonly started = new Tally<"start">();
+  readonly limitsReached = new Tally<"limit">();
+  readonly seconds = new Histogram();
+  cpuSeconds = 0;
+}
+
+/** Slots and queues have samples of their own. */
+type CallMetricName =
+  | Exclude<keyof typeof callMetrics, "str_slots" | "str_slots_used" | "str_calls_waiting">
+  | Extract<
+      keyof typeof sandboxMetrics,
+      `str_sandboxes_${string}` | `str_tool_${string}` | `str_limits_${string}`
+    >;
+
+/** The counts of a worker's calls. */
+export class CallCounts {
+  readonly #nowMs: () => number;
+  readonly #tools = new ServedTools(() => new ToolCalls());
+  readonly #steps = new Map<CallStep, Histogram>();
+  readonly #refused = new Tally<"outcome">();
+  readonly #settled = new Tally<"settlement">();
+  readonly #unenforced = new Tally<"limit">();
+  #received = 0;
+  #running = 0;
+
+  /** @param nowMs the monotonic clock */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Tools that have counts from now on. */
+  serve(tools: Iterable<string>): void {
+    this.#tools.serve(tools);
+  }
+
+  /** Follows a delivery that has just been received. */
+  follow(): CallFollower {
+    this.#received++;
+    this.#running++;
+    const beganMs = this.#nowMs();
+    let [step, stepBeganMs] = ["receive" as CallStep, beganMs];
+    let tool: ToolCalls | undefined;
+    let profile = "";
+    const leave = (): void => {
+      const nowMs = this.#nowMs();
+      this.#observe(step, nowMs - stepBeganMs);
+      stepBeganMs = nowMs;
+    };
+    return {
+      enter: (next) => {
+        leave();
+        step = next;
+      },
+      resolved: (name) => {
+        tool = this.#tools.of(name);
+      },
+      under: (name) => {
+        profile = name;
+      },
+      ran: ({ start, unenforced, cpuMs = 0 }: RunFacts) => {
+        for (const limit of unenforced) this.#unenforced.add({ limit });
+        tool?.started.add({ start });
+        if (tool !== undefined) tool.cpuSeconds += cpuMs / 1000;
+      },
+      limitReached: (limit) => tool?.limitsReached.add({ limit }),
+      end: ({ outcome, settlement }: CallEnding) => {
+        leave();
+        this.#running--;
+        this.#settled.add({ settlement });
+        if (tool === undefined) return this.#refused.add({ outcome });
+        tool.ended.add({ profile, outcome });
+        tool.seconds.observe((this.#nowMs() - beganMs) / 1000);
+      },
+    };
+  }
+
+  readonly samples: Samples<CallMetricName> = {
+    str_deliveries_received_total: () => only(this.#received),
+    str_deliveries_settled_total: () => this.#settled.samples(),
+    str_deliveries_running: () => only(this.#running),
+    str_calls_total: () => this.#each(({ ended }) => ended.samples()),
+    str_calls_refused_total: () => this.#refused.samples(),
+    str_call_duration_seconds: () => this.#each(({ seconds }) => only(seconds)),
+    str_call_step_duration_seconds: () =>
+      Array.from(this.#steps, ([step, value]) => ({ labels: { step }, value })),
+    str_sandboxes_started_total: () => this.#each(({ started }) => started.samples()),
+    str_tool_cpu_seconds_total: () => this.#each(({ cpuSeconds }) => only(cpuSeconds)),
+    str_limits_reached_total: () => this.#each(({ limitsReached }) => limitsReached.samples()),
+    str_limits_unenforced_total: () => this.#unenforced.samples(),
+  };
+
+  #each<Value>(read: (counts: ToolCalls) => readonly Sample<Value>[]): readonly Sample<Value>[] {
+    return this.#tools.samples(read);
+  }
+
+  #observe(step: CallStep, ms: number): void {
+    const known = this.#steps.get(step) ?? new Histogram();
+    this.#steps.set(step, known);
+    known.observe(ms / 1000);
+  }
+}

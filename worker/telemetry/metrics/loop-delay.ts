@@ -1,0 +1,31 @@
+/**
+ * How long the event loop keeps timers waiting. Node's own monitor wakes a worker a hundred times a
+ * second.
+ */
+import { Histogram } from "./histogram.ts";
+
+/** Milliseconds between two looks. */
+const lookMs = 250;
+
+/** Observes the loop until it is disposed. */
+export class LoopDelay implements Disposable {
+  /** Seconds by which the timer was late. */
+  readonly seconds = new Histogram();
+  readonly #timer: NodeJS.Timeout;
+  #dueMs = performance.now() + lookMs;
+
+  constructor() {
+    this.#timer = setInterval(() => this.#look(), lookMs);
+    this.#timer.unref();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    this.seconds.observe(Math.max(0, nowMs - this.#dueMs) / 1000);
+    this.#dueMs = nowMs + lookMs;
+  }
+}
