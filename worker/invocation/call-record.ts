@@ -4,7 +4,7 @@
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ExecutionReport, ToolOutput } from "../protocol/execution.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
-import type { LimitReached } from "../protocol/resource-limits.ts";
+import { type LimitReached, limitFacts } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
 import type { ToolSandbox } from "../pool/starts.ts";
@@ -68,7 +68,7 @@ export class CallRecord {
 
   /** Call for the limit that ended the sandbox. */
   exceeded({ limit }: LimitReached): void {
-    this.#follower.limitReached(limit);
+    this.#follower.limitReached(limitFacts[limit].word);
   }
 
   /** The report as it will be once these outputs are saved. */

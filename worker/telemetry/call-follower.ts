@@ -45,7 +45,7 @@ export interface CallFollower {
   under(profile: string): void;
   /** The sandbox of the call has ended. */
   ran(facts: RunFacts): void;
-  /** A limit has ended the call's sandbox. */
+  /** A limit, by its word in answers, has ended the call's sandbox. */
   limitReached(limit: string): void;
   /** The last that is told. */
   end(ending: CallEnding): void;

@@ -20,7 +20,7 @@ beforeAll(async () => {
       saves: { function: "saves" },
       reads: { function: "reads" },
       raises: { function: "raises" },
-      fills: { function: "fills", sandbox_profile: "restrictive" },
+      floods: { module: "greedy", function: "floods_statuses", limits: { status_kb: 16 } },
       sleeps: { function: "sleeps", start: "pool", warm: { min: 1, max: 1 } },
     },
     isWarm: true,
@@ -48,12 +48,13 @@ test("calls of each outcome, their artifacts and their steps are counted", async
   const references = new Map([["input_file", { filename: "data.csv", version: 0 }]]);
   await rig.call("reads", {}, { references });
   await rig.call("raises");
-  await rig.call("fills", {}, { profile: "restrictive" });
+  await rig.call("floods", {}, { profile: "restrictive" });
   await untilPage({
     [calls("saves", "standard", "ok")]: 1,
     [calls("reads", "standard", "ok")]: 1,
     [calls("raises", "standard", "EXECUTION_ERROR")]: 1,
-    [calls("fills", "restrictive", "EXECUTION_ERROR")]: 1,
+    [calls("floods", "restrictive", "EXECUTION_ERROR")]: 1,
+    'str_limits_reached_total{tool="floods",limit="status"}': 1,
     str_deliveries_running: 0,
     'str_artifact_bytes_total{store="filesystem",direction="written"}': 12,
     'str_artifact_bytes_total{store="filesystem",direction="read"}': 12,

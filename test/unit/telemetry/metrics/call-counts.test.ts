@@ -39,7 +39,7 @@ test("a call counts by tool, profile and outcome, with its time in each step", a
   });
   clock.ms += 500;
   call.ran({ start: "pool", unenforced: ["memoryBytes"], cpuMs: 1_500 });
-  call.limitReached("cpuSeconds");
+  call.limitReached("cpu_time");
   call.end({ outcome: "EXECUTION_ERROR", settlement: "accepted" });
   expect(await read()).toMatchObject({
     str_deliveries_running: 0,
@@ -51,7 +51,7 @@ test("a call counts by tool, profile and outcome, with its time in each step", a
     'str_call_step_duration_seconds_count{step="publish"}': 1,
     'str_sandboxes_started_total{tool="weather",start="pool"}': 1,
     'str_tool_cpu_seconds_total{tool="weather"}': 1.5,
-    'str_limits_reached_total{tool="weather",limit="cpuSeconds"}': 1,
+    'str_limits_reached_total{tool="weather",limit="cpu_time"}': 1,
     'str_limits_unenforced_total{limit="memoryBytes"}': 1,
   });
 });

@@ -11,7 +11,8 @@ export const metricLabels = {
   settlement: "what the broker was told: `accepted`, `failed`, `rejected`, or `none`",
   step: "a step of a call: `receive`, `queue`, `acquire`, `stage`, `run`, `collect`, `publish`",
   start: "how a sandbox was started: `cold`, `pool`, `template`",
-  limit: "a limit of a profile, or another protection that a host can lack",
+  limit:
+    "a limit by its [word in answers](protocol.md#execution-facts), or a protection that a host can lack",
   queue: "a queue that the worker consumes",
   store: "`filesystem`, `s3`, `gcs`, `memory`",
   operation: "`open`, `save`, `delete`",
