@@ -2,8 +2,12 @@
  * The artifact store of calls, whose operations are counted.
  */
 import type { Clock } from "../support/clock.ts";
-import type { StoreCounts, StoreOperation } from "../telemetry/metrics/store-counts.ts";
-import type { CallStore } from "./audit/audited-store.ts";
+import type {
+  StoreCounts,
+  StoreOperation,
+  StoreOutcome,
+} from "../telemetry/metrics/store-counts.ts";
+import { type CallStore, endOf } from "./audit/audited-store.ts";
 
 /** Counts each operation with its time, and the bytes of versions that are opened or saved. */
 export function countedStore(
@@ -14,30 +18,40 @@ export function countedStore(
   async function counted<Result>(
     operation: StoreOperation,
     running: Promise<Result>,
+    signal: AbortSignal,
   ): Promise<Result> {
     const beganMs = clock.monotonicMs();
-    const ended = (outcome: "ok" | "failed"): void =>
+    const ended = (outcome: StoreOutcome): void =>
       counts.ended(operation, outcome, clock.monotonicMs() - beganMs);
     try {
       const result = await running;
       ended("ok");
       return result;
     } catch (error) {
-      ended("failed");
+      ended(outcomeOf(error, signal));
       throw error;
     }
   }
   return {
-    async open(...request) {
-      const opened = await counted("open", store.open(...request));
+    async open(scope, reference, signal, accept) {
+      const opening = store.open(scope, reference, signal, accept);
+      const opened = await counted("open", opening, signal);
       counts.moved("read", opened.sizeBytes);
       return opened;
     },
-    async save(...request) {
-      const saved = await counted("save", store.save(...request));
+    async save(scope, filename, source, metadata, signal) {
+      const saving = store.save(scope, filename, source, metadata, signal);
+      const saved = await counted("save", saving, signal);
       counts.moved("written", saved.sizeBytes);
       return saved;
     },
-    deleteVersion: (...request) => counted("delete", store.deleteVersion(...request)),
+    deleteVersion: (scope, filename, saved, signal) =>
+      counted("delete", store.deleteVersion(scope, filename, saved, signal), signal),
   };
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal): StoreOutcome {
+  const { outcome, reason } = endOf(error, signal);
+  if (outcome === "cancelled") return outcome;
+  return reason === "unavailable" ? "failed" : "refused";
 }

@@ -81,7 +81,7 @@ export function auditedStore(store: CallStore, audit: CallAudit | undefined): Ca
 }
 
 /** Facts of an access after its end. */
-interface AccessEnd {
+export interface AccessEnd {
   readonly outcome: "ok" | "ARTIFACT_ERROR" | "cancelled";
   readonly reason?: string;
   readonly version?: number;
@@ -143,8 +143,8 @@ class Access {
   }
 }
 
-/** The signal's reason may be the failure of another access of the call. */
-function endOf(error: unknown, signal: AbortSignal): AccessEnd {
+/** How an access failed. The signal's reason may be the failure of another access of the call. */
+export function endOf(error: unknown, signal: AbortSignal): AccessEnd {
   return signal.aborted && error === signal.reason ? cancelled : failureOf(error);
 }
 

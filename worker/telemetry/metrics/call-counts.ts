@@ -18,6 +18,13 @@ class ToolCalls {
   cpuSeconds = 0;
 }
 
+/** A counter that appeared with its first event would hide it: an increase needs a value before. */
+function settlementsAtZero(): Tally<"settlement"> {
+  const tally = new Tally<"settlement">();
+  for (const settlement of ["accepted", "failed", "rejected", "none"]) tally.add({ settlement }, 0);
+  return tally;
+}
+
 /** Slots and queues have samples of their own. */
 type CallMetricName =
   | Exclude<keyof typeof callMetrics, "str_slots" | "str_slots_used" | "str_calls_waiting">
@@ -32,7 +39,7 @@ export class CallCounts {
   readonly #tools = new ServedTools(() => new ToolCalls());
   readonly #steps = new Map<CallStep, Histogram>();
   readonly #refused = new Tally<"outcome">();
-  readonly #settled = new Tally<"settlement">();
+  readonly #settled = settlementsAtZero();
   readonly #unenforced = new Tally<"limit">();
   #received = 0;
   #running = 0;

@@ -8,6 +8,9 @@ import { Tally } from "./tally.ts";
 
 export type StoreOperation = "open" | "save" | "delete";
 
+/** `refused` for what the caller asked for and the store cannot give; `failed` is the store's. */
+export type StoreOutcome = "ok" | "refused" | "cancelled" | "failed";
+
 type StoreMetricName = Extract<
   keyof typeof surroundingMetrics,
   `str_artifact_operation${string}` | "str_artifact_bytes_total"
@@ -22,7 +25,7 @@ export class StoreCounts {
   readonly #seconds = new Map<StoreOperation, Histogram>();
 
   /** An operation has ended after so many milliseconds. */
-  ended(operation: StoreOperation, outcome: "ok" | "failed", ms: number): void {
+  ended(operation: StoreOperation, outcome: StoreOutcome, ms: number): void {
     this.#ended.add({ operation, outcome });
     const seconds = this.#seconds.get(operation) ?? new Histogram();
     this.#seconds.set(operation, seconds);

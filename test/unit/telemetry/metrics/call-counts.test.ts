@@ -84,3 +84,12 @@ test("a tool loses its series when it is no longer served", async () => {
   counts.serve(["other"]);
   expect(JSON.stringify(await read())).not.toContain("weather");
 });
+
+test("each settlement has a value before its first delivery, so that the first one is an increase", async () => {
+  const { read } = newCounts("weather");
+  for (const settlement of ["accepted", "failed", "rejected", "none"])
+    expect(await read()).toHaveProperty(
+      `str_deliveries_settled_total{settlement="${settlement}"}`,
+      0,
+    );
+});
