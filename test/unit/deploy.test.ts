@@ -4,19 +4,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { readConfig } from "../../worker/config/config.ts";
-import { parse } from "./manifest/fixtures.ts";
+import { parse as parseManifest } from "./manifest/fixtures.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 interface Resource {
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
   readonly stringData?: Readonly<Record<string, string>>;
-  readonly spec?: { readonly template?: { readonly spec: Pod } };
+  readonly spec?: {
+    readonly template?: { readonly metadata: Resource["metadata"]; readonly spec: Pod };
+  };
 }
 
 interface Pod {
@@ -33,6 +35,7 @@ interface Source {
 interface Container {
   readonly env: readonly { readonly name: string; readonly value?: string }[];
   readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[];
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
 }
 
@@ -93,8 +96,22 @@ describe("the deployment for Kubernetes", () => {
     const mount = container.volumeMounts.find(({ name }) => name === "manifest")!;
     expect(config.manifestPath).toBe(`${mount.mountPath}/${file}`);
     const modules = Object.keys(named("ConfigMap", "str-worker-python-tools").data!);
-    const tools = [...parse(text).manifest.tools.values()];
+    const tools = [...parseManifest(text).manifest.tools.values()];
     expect(tools.map(({ module }) => `${module}.py`)).toEqual(modules);
+  });
+
+  test("has the label and the port by which docs/containers.md finds workers for Prometheus", () => {
+    const [, block = ""] = /```yaml\n(scrape_configs:.*?)```/s.exec(read("docs/containers.md"))!;
+    interface Job {
+      readonly job_name: string;
+      readonly relabel_configs: readonly [{ readonly regex: string }];
+    }
+    const { scrape_configs: jobs } = parse(block) as { readonly scrape_configs: readonly Job[] };
+    const [port] = container.ports;
+    const { labels } = named("Deployment", "str-worker").spec!.template!.metadata;
+    expect(jobs.map(({ job_name: job }) => job)).toEqual(["str-worker"]);
+    expect(jobs[0]!.relabel_configs[0].regex).toBe(`${labels!["app"]};${port!.name}`);
+    expect(port!.containerPort).toBe(config.healthPort);
   });
 
   test("grants more time to end than a worker takes", () => {

@@ -25,7 +25,7 @@ export interface MeasuredParts {
   readonly starts: Pick<Starts, "stats">;
   /** Answers that the broker had nobody for. */
   readonly unroutable: () => number;
-  /** Tools that another group serves as well. */
+  /** Conflicts with other workers that make calls run twice. */
   readonly conflicts: () => number;
 }
 

@@ -52,7 +52,7 @@ export const surroundingMetrics = {
   str_group_conflicts: {
     type: "gauge",
     labels: [],
-    help: "Tools of this worker that another group serves as well: each of their calls runs twice.",
+    help: "Conflicts with other workers, of another group or with another store, that make calls run twice.",
   },
   str_ready: {
     type: "gauge",
