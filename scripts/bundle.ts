@@ -15,6 +15,7 @@ const entries = {
   "harness/client/tool-client": "harness/client/tool-client.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",
   [`${chunks}/check-thread`]: "worker/invocation/arguments/check-thread.ts",
+  [`${chunks}/export-thread`]: "worker/telemetry/tracing/export-thread.ts",
 };
 
 const bundle = await rolldown({

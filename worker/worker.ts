@@ -15,17 +15,18 @@ import type { Starts } from "./pool/starts.ts";
 import { settlesWithin } from "./support/timeout.ts";
 import type { AuditLog } from "./telemetry/audit/audit.ts";
 import { logEvent } from "./telemetry/log-event.ts";
-import type { CallFollower } from "./telemetry/call-follower.ts";
 import type { Health } from "./telemetry/health.ts";
+import type { Tracing } from "./telemetry/tracing/open.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
-import { startHealth } from "./wiring/health.ts";
+import { startHealth } from "./wiring/telemetry/health.ts";
 import type { Host } from "./wiring/host.ts";
 import { HostNetworkWarnings } from "./wiring/host-networks.ts";
-import { WorkerMetrics } from "./wiring/metrics.ts";
+import { WorkerMetrics } from "./wiring/telemetry/metrics.ts";
 import { logAdvice, startupFacts } from "./wiring/startup-report.ts";
+import { followedBy, startTracing } from "./wiring/telemetry/tracing.ts";
 
 /** Milliseconds after the drain deadline for stopping tools and publishing their answers. */
 const answerTimeoutMs = 10_000;
@@ -78,6 +79,7 @@ export class Worker implements AsyncDisposable {
     warnings: () => this.#warnings(),
   };
   readonly #metrics: WorkerMetrics;
+  #tracing: Tracing | undefined;
   #audit: AuditLog | undefined;
   #environments: ToolEnvironments | undefined;
   #healthPort: number | undefined;
@@ -116,6 +118,8 @@ export class Worker implements AsyncDisposable {
     this.#state = "starting";
     try {
       await this.#startHealth();
+      const giveUp = this.#stopPublishing.signal;
+      this.#tracing = this.#parts.use(startTracing(this.#config, this.#host, giveUp));
       const foundation = this.#parts.use(await openFoundation(this.#config, this.#host, signal));
       this.#audit = foundation.audit;
       this.#environments = foundation.environments;
@@ -243,7 +247,7 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const follow = (): CallFollower => metrics.calls.follow();
+    const follow = followedBy(metrics.calls, this.#tracing);
     const { consumer, cancelListener, answers } = this.#parts.use(
       wireConsumer(config, { host, foundation, session, invoker, signals, follow }),
     );

@@ -53,18 +53,21 @@ test.each(["tool", "other"])(
 );
 
 test(
-  "answers and statuses have no property that their caller chose",
+  "answers and statuses have no property that their caller chose but the context of its trace",
   { tags: "promise-B4" },
   async () => {
     const place = responseTopic(namespace, "caller", "call");
     const { call, messages } = await setUp(place);
-    await call({ replyTo: place, statusTo: place, userId: "u", authToken: "t", [namespace]: "p" });
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const others = { userId: "u", authToken: "t", [namespace]: "p", tracestate: "a=b" };
+    await call({ replyTo: place, statusTo: place, traceparent, ...others });
     const names: string[] = [];
     for await (const { userProperties } of messages) {
       names.push(...Object.keys(userProperties));
-      if (names.length >= 2) break;
+      if (names.length >= 3) break;
     }
-    expect(names).toEqual(["timestamp", "timestamp"]);
+    // The status comes first.
+    expect(names).toEqual(["timestamp", "traceparent", "timestamp"]);
   },
 );
 

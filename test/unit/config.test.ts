@@ -810,7 +810,9 @@ describe("a variable that begins like one of the worker's", () => {
   test("is looked at whatever known one it is like", () => {
     // Others begin like these that are the SDKs' alone.
     const ofSdks = ["AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS"];
-    const own = Object.keys(variables.shape).filter((name) => !ofSdks.includes(name));
+    const own = Object.keys(variables.shape).filter(
+      (name) => !ofSdks.includes(name) && !name.startsWith("OTEL_"),
+    );
     for (const name of own) {
       expect(misspeltVariables({ [`${name}X`]: "1" }), name).toHaveLength(1);
     }
@@ -888,6 +890,15 @@ describe("the table of variables", () => {
       "ARTIFACT_SCOPE_VALUE",
       "AUDIT_LOG",
       "HEALTH_HOST",
+      "OTEL_EXPORTER_OTLP_ENDPOINT",
+      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+      "OTEL_EXPORTER_OTLP_HEADERS",
+      "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+      "OTEL_EXPORTER_OTLP_PROTOCOL",
+      "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+      "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+      "OTEL_SERVICE_NAME",
+      "OTEL_RESOURCE_ATTRIBUTES",
     ]);
     expect(defaults).toContainEqual(["SANDBOX_MIN_FREE_DISK_MB", "500"]);
   });

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { CacheConfig, StoreConfig } from "../artifacts/open.ts";
 import { type ScopeConfig, artifactKey } from "../artifacts/scope.ts";
 import type { AuditConfig } from "../telemetry/audit/open.ts";
+import type { TracingConfig } from "../telemetry/tracing/open.ts";
 import { auditConfig, auditProblems } from "./audit-config.ts";
 import { cacheConfig, storeConfig, storeProblems } from "./artifact-config.ts";
 import { brokerConfig, brokerProblems } from "./broker-config.ts";
@@ -19,6 +20,7 @@ import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
 import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
+import { tracingConfig, tracingProblems } from "./tracing-config.ts";
 import { type Environment, aliasProblems, spelledIn, underOwnNames } from "./variable-aliases.ts";
 import { misspeltVariables } from "./variable-names.ts";
 import { type describedBy, factsAbout, variables } from "./variables.ts";
@@ -57,6 +59,8 @@ export interface Config {
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
+  /** Undefined without a collector of traces. */
+  readonly tracing: TracingConfig | undefined;
   readonly toolLogs: ToolLogs;
   /** 0 is none. */
   readonly healthPort: number;
@@ -145,9 +149,10 @@ export function readConfig(environment: Environment): Config {
     ...(secrets.problems.length > 0 ? [] : brokerProblems(set)),
     ...storeProblems(set),
     ...auditProblems(set),
+    ...tracingProblems(set),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  const config = toConfig(parsed.data);
+  const config = toConfig(parsed.data, set);
   if (config.sandbox.allowUnsafe && !isForDevelopment(config.broker)) {
     throw new ConfigError(["SANDBOX_ALLOW_UNSAFE: is for development, with a DevBroker"]);
   }
@@ -219,7 +224,7 @@ function problem(name: PropertyKey | undefined, set: Environment, given: Environ
   return `${spelledIn(given, key)}: ${found}; accepted: ${accepted}`;
 }
 
-function toConfig(values: z.infer<typeof variables>): Config {
+function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
   const queues = values.WORKER_QUEUES ?? new Map([[defaultQueue, values.SANDBOX_MAX_CONCURRENT]]);
   const minFreeDiskBytes = values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte;
   return {
@@ -272,6 +277,7 @@ function toConfig(values: z.infer<typeof variables>): Config {
       },
     },
     audit: auditConfig(values),
+    tracing: tracingConfig(values, set),
     toolLogs: { to: values.TOOL_LOGS, maxBytes: values.TOOL_LOGS_MAX_KB * bytesPerKilobyte },
     healthPort: values.HEALTH_PORT,
     healthHost: values.HEALTH_HOST,

@@ -15,6 +15,7 @@ import { namespaceProblem } from "../protocol/topics.ts";
 import { checkNames, defaultMinimum } from "../sandbox/host-check.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import { logFormats, logLevels } from "../telemetry/logger.ts";
+import { tracingVariables } from "./tracing-config.ts";
 import {
   type VariableFacts,
   absolutePath,
@@ -291,6 +292,7 @@ export const variables = z.object({
     "16",
     "Size of the end of standard output, and of standard error, that `TOOL_LOGS` keeps of a call.",
   ),
+  ...tracingVariables,
 });
 
 /** What errors say of a variable. */

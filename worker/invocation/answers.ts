@@ -23,6 +23,8 @@ export interface EncodedResponse {
 export interface Recipient {
   readonly topic: string;
   readonly correlationId?: string;
+  /** User properties. */
+  readonly properties?: Readonly<Record<string, string>>;
 }
 
 /** Result of a publication. */

@@ -3,7 +3,7 @@
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { ExecutionReport, ToolOutput } from "../protocol/execution.ts";
-import type { CreatedArtifact } from "../protocol/invocation.ts";
+import type { CreatedArtifact, Invocation } from "../protocol/invocation.ts";
 import { type LimitReached, limitFacts } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
@@ -35,6 +35,12 @@ export class CallRecord {
 
   enter(step: CallStep): void {
     this.#follower.enter(step);
+  }
+
+  /** The call with the trace context that its tool gets. */
+  traced(invocation: Invocation): Invocation {
+    const { trace } = this.#follower;
+    return trace ? { ...invocation, traceparent: trace.traceparentOf("run") } : invocation;
   }
 
   /** Call right before the tool's process may run. */

@@ -58,7 +58,8 @@ export async function runCall(
   signals: RunSignals,
   { audit, follower }: CallWatchers,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
-  const log = parts.log.child({ taskId: invocation.taskId, tool: invocation.toolName });
+  const { id, taskId, toolName: tool } = invocation;
+  const log = parts.log.child({ id, taskId, tool });
   logEvent(log, "call.received");
   // No status follows the answer, neither this worker's nor another's.
   const over = new AbortController();

@@ -14,7 +14,8 @@ import {
   readReplyAddress,
 } from "../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
-import type { CallFollower } from "../telemetry/call-follower.ts";
+import { readTraceparent, traceIdOf, traceparentProperty } from "../protocol/traceparent.ts";
+import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
@@ -49,12 +50,12 @@ export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingP
   /** Most runs of a call that end their workers, before the call is poison. */
   readonly maxRuns: number;
   /** Follows a delivery from now on. */
-  readonly follow: () => CallFollower;
+  readonly follow: (received: ReceivedCall) => CallFollower;
   readonly log: Logger;
 }
 
 /** A delivery whose reply topic is usable. */
-interface AddressedCall {
+interface AddressedDelivery {
   readonly parts: HandlerParts;
   readonly delivery: Delivery;
   readonly address: ReplyAddress;
@@ -63,9 +64,13 @@ interface AddressedCall {
   readonly audit: CallAudit | undefined;
 }
 
+/** The same, when its steps are followed. */
+interface AddressedCall extends AddressedDelivery {
+  readonly follower: CallFollower;
+}
+
 /** A call that this worker neither runs nor remembers. */
 interface NewCall extends AddressedCall {
-  readonly follower: CallFollower;
   readonly claim: CallClaim;
   readonly signals: RunSignals;
 }
@@ -110,20 +115,22 @@ async function rejectUnaddressed(
   return settlement;
 }
 
-/** Has metrics follow a delivery; its tool counts if it is served. */
+/** Has metrics and traces follow a delivery; its tool counts if it is served. */
 function follow(
   { follow: begin, namespace, resolve }: HandlerParts,
-  { topic }: Delivery,
+  { topic, queue, deliveryCount, properties }: Delivery,
 ): CallFollower {
-  const follower = begin();
+  const follower = begin({ queue, deliveryCount, traceparent: readTraceparent(properties) });
   const tool = parseInvokeTopic(namespace, topic);
   if (tool !== undefined && resolve(tool) !== undefined) follower.resolved(tool);
   return follower;
 }
 
-async function deduplicate(call: AddressedCall): Promise<Settlement | undefined> {
-  const { parts, delivery, address, key, audit } = call;
-  const follower = follow(parts, delivery);
+async function deduplicate(received: AddressedDelivery): Promise<Settlement | undefined> {
+  const { delivery, address, key, audit } = received;
+  const follower = follow(received.parts, delivery);
+  const parts = withTrace(received.parts, address, follower);
+  const call = { ...received, parts, follower };
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
   if (known.state !== "new") audit?.end("duplicate");
@@ -145,12 +152,7 @@ async function deduplicate(call: AddressedCall): Promise<Settlement | undefined>
       using claim = parts.claims.open(key, delivery, entry);
       using cancellable = parts.cancels.open(cancellableCall(delivery, address.replyTo));
       const signals = { ...call.signals, cancel: cancellable.signal };
-      const { settlement, remembered, end } = await handleNew({
-        ...call,
-        claim,
-        signals,
-        follower,
-      });
+      const { settlement, remembered, end } = await handleNew({ ...call, claim, signals });
       audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.
       const settled = await settle(entry.end(remembered), settlement, parts.log);
@@ -160,14 +162,25 @@ async function deduplicate(call: AddressedCall): Promise<Settlement | undefined>
   }
 }
 
+/** Lines of a call that belongs to a trace say so. */
+function withTrace(
+  parts: HandlerParts,
+  { traceparent }: ReplyAddress,
+  { trace }: CallFollower,
+): HandlerParts {
+  const traceId = trace?.traceId ?? (traceparent && traceIdOf(traceparent));
+  return traceId === undefined ? parts : { ...parts, log: parts.log.child({ traceId }) };
+}
+
 async function answerAgain(
-  { parts, delivery, address, key, signals }: AddressedCall,
+  call: AddressedCall,
   response: EncodedResponse,
 ): Promise<Settlement | undefined> {
+  const { parts, delivery, key, signals } = call;
   const { answers, ledger, log } = parts;
   const isConfirmed = response.isDelivered === true;
   if (isConfirmed && isRedelivery(delivery)) return await settle([delivery], "accepted", log);
-  const again = await answers.publish(recipientOf(delivery, address), response, signals.publish);
+  const again = await answers.publish(recipientOf(call), response, signals.publish);
   ledger.update(key, again.response);
   return await settle([delivery], again.settlement, log);
 }
@@ -248,9 +261,10 @@ async function execute(
 }
 
 async function publish(
-  { parts, delivery, address, signals, claim, follower }: NewCall,
+  call: NewCall,
   { response, end, isFinal, isPoison = false, isRepeated = false }: CallResult,
 ): Promise<HandlerResult> {
+  const { parts, delivery, signals, claim, follower } = call;
   follower.enter("publish");
   // An operator requeues a poison call to have it tried again.
   const isKept = isFinal && !isPoison && !isRepeated;
@@ -260,7 +274,7 @@ async function publish(
     logAnsweredElsewhere(parts, delivery);
     return answeredElsewhere;
   }
-  const to = recipientOf(delivery, address);
+  const to = recipientOf(call);
   const { overtaken } = claim;
   const signal = overtaken ? AbortSignal.any([signals.publish, overtaken]) : signals.publish;
   const published = await parts.answers.publish(to, response, signal);
@@ -276,8 +290,14 @@ async function publish(
   return { ...ended, settlement, remembered: isFinal ? published.response : undefined };
 }
 
-function recipientOf({ correlationId }: Delivery, { replyTo }: ReplyAddress): Recipient {
-  return { topic: replyTo, ...(correlationId !== undefined && { correlationId }) };
+function recipientOf({ delivery, address, follower }: AddressedCall): Recipient {
+  const { correlationId } = delivery;
+  const traceparent = follower.trace?.traceparentOf("publish") ?? address.traceparent;
+  return {
+    topic: address.replyTo,
+    ...(correlationId !== undefined && { correlationId }),
+    ...(traceparent !== undefined && { properties: { [traceparentProperty]: traceparent } }),
+  };
 }
 
 function logAnsweredElsewhere({ log }: HandlerParts, delivery: Delivery): void {

@@ -159,7 +159,7 @@ async function run(
   const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
-  const args = runnerArgs(tool, invocation, artifacts, paths, bounds);
+  const args = runnerArgs(tool, record.traced(invocation), artifacts, paths, bounds);
   const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
   await written;

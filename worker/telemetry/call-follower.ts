@@ -24,6 +24,26 @@ export interface RunFacts {
   readonly cpuMs: number | undefined;
 }
 
+/** What is known of a delivery when it is received. */
+export interface ReceivedCall {
+  /** This delivery included. */
+  readonly deliveryCount: number;
+  /** Undefined where the broker has no queues. */
+  readonly queue: string | undefined;
+  /** The W3C trace context that the call brought, if it is valid. */
+  readonly traceparent: string | undefined;
+}
+
+/** The trace of a call. */
+export interface CallTrace {
+  readonly traceId: string;
+  /**
+   * W3C trace context within a step, for what the step starts or sends. Of another step than the
+   * present one it is that of the next time that it is entered.
+   */
+  traceparentOf(step: CallStep): string;
+}
+
 /** How a delivery ended. */
 export interface CallEnding {
   /** `ok`, the code of an error, or why there was no answer. */
@@ -37,6 +57,8 @@ export interface CallEnding {
  * throw nor wait.
  */
 export interface CallFollower {
+  /** Undefined where nobody traces the call. */
+  readonly trace?: CallTrace | undefined;
   /** A step begins, and with it the one before ends. A call may end in any step. */
   enter(step: CallStep): void;
   /** The call is for this tool, which is served. */
@@ -60,3 +82,17 @@ export const followsNothing: CallFollower = {
   limitReached: () => undefined,
   end: () => undefined,
 };
+
+/** Tells each of them what it is told; the trace is that of the one that has one. */
+export function followAll(followers: readonly CallFollower[]): CallFollower {
+  const tell = (say: (follower: CallFollower) => void): void => followers.forEach(say);
+  return {
+    trace: followers.find(({ trace }) => trace !== undefined)?.trace,
+    enter: (step) => tell((follower) => follower.enter(step)),
+    resolved: (tool) => tell((follower) => follower.resolved(tool)),
+    under: (profile) => tell((follower) => follower.under(profile)),
+    ran: (facts) => tell((follower) => follower.ran(facts)),
+    limitReached: (limit) => tell((follower) => follower.limitReached(limit)),
+    end: (ending) => tell((follower) => follower.end(ending)),
+  };
+}

@@ -24,7 +24,7 @@ import { openClaims } from "../invocation/claims/shared-claims.ts";
 import { openStarts } from "../pool/open.ts";
 import type { Starts } from "../pool/starts.ts";
 import { Semaphore } from "../support/semaphore.ts";
-import type { CallFollower } from "../telemetry/call-follower.ts";
+import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { StoreCounts } from "../telemetry/metrics/store-counts.ts";
 import type { Foundation } from "./foundation.ts";
@@ -131,7 +131,7 @@ export interface ConsumerParts {
   readonly invoker: Invoker;
   readonly signals: CallSignals;
   /** Follows a delivery from its receipt on. */
-  readonly follow: () => CallFollower;
+  readonly follow: (received: ReceivedCall) => CallFollower;
 }
 
 /** Wires the consumer of a session. The caller runs it, and disposes the result. */

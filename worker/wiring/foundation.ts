@@ -23,7 +23,7 @@ import { isolates } from "../sandbox/registry.ts";
 import type { SandboxBackend } from "../sandbox/sandbox.ts";
 import type { AuditLog } from "../telemetry/audit/audit.ts";
 import { logEvent } from "../telemetry/log-event.ts";
-import { openAudit } from "./audit.ts";
+import { openAudit } from "./telemetry/audit.ts";
 import type { Host } from "./host.ts";
 import { openLanguages, preparePythonAlongside } from "./languages.ts";
 import { openManifest, openToolsets } from "./manifest.ts";

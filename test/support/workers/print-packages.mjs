@@ -1,5 +1,6 @@
 /**
- * For `node --import`: prints the name of each package that a process loads, one line each.
+ * For `node --import`: prints the name of each package that a process loads, and of each thread
+ * that it starts, one line each. What threads load does not come here.
  */
 import { registerHooks } from "node:module";
 
@@ -15,3 +16,5 @@ registerHooks({
     return next(specifier, context);
   },
 });
+
+process.on("worker", ({ threadName }) => process.stderr.write(`thread ${threadName}\n`));

@@ -74,6 +74,13 @@ export const startEvents = {
     when: "A request for [`/metrics`](#metrics) was answered with 500; logged once. No call is affected.",
     action: "See `err`: a missing package after an update, or too many open files.",
   },
+  "tracing.failed": {
+    level: "warn",
+    message: "traces are not exported",
+    facts: { reason: "text" },
+    when: "The collector of [traces](#traces) cannot be reached or refuses spans, which are lost, or the exporter ended; logged once. No call is affected.",
+    action: "See `reason`, and the variables that begin with `OTEL_EXPORTER_OTLP_`.",
+  },
   "artifacts.in_memory": {
     level: "warn",
     message: "artifacts are kept in this process: no agent can see what tools save",

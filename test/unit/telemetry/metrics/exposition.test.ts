@@ -12,7 +12,7 @@ import { EgressCounts } from "../../../../worker/telemetry/metrics/egress-counts
 import { exposition } from "../../../../worker/telemetry/metrics/exposition.ts";
 import { Histogram } from "../../../../worker/telemetry/metrics/histogram.ts";
 import { processSamples } from "../../../../worker/telemetry/metrics/process-samples.ts";
-import { openPage } from "../../../../worker/wiring/metrics.ts";
+import { openPage } from "../../../../worker/wiring/telemetry/metrics.ts";
 import { noSamples } from "../../../support/metrics/no-samples.ts";
 import { parseMetrics, valuesOf } from "../../../support/metrics/metrics-page.ts";
 import { keptLog } from "../../../support/workers/kept-log.ts";

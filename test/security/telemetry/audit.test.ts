@@ -5,9 +5,9 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { auditFields } from "../../worker/telemetry/audit/event.ts";
-import { auditLines } from "../support/workers/audit-lines.ts";
-import { reachableDirectory, startRig } from "../support/workers/rig.ts";
+import { auditFields } from "../../../worker/telemetry/audit/event.ts";
+import { auditLines } from "../../support/workers/audit-lines.ts";
+import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
 const secret = "s3cr3t-canary";
 const forged = '"}\n{"audit":1,"event":"call.end","user":"victim"}\n\u2028\u202e';

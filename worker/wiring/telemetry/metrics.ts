@@ -1,21 +1,21 @@
 /**
  * The metrics of a worker: what its parts count, and what is read of them when a page is made.
  */
-import type { ReconnectingSession } from "../broker/reconnecting.ts";
-import type { Config } from "../config/config.ts";
-import type { Manifest } from "../manifest/manifest.ts";
-import type { PoolStats, Starts } from "../pool/starts.ts";
-import type { Semaphore } from "../support/semaphore.ts";
-import type { Health, Page } from "../telemetry/health.ts";
-import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import { CallCounts } from "../telemetry/metrics/call-counts.ts";
-import { type Sample, type Samples, only } from "../telemetry/metrics/catalog.ts";
-import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
-import { LoopDelay } from "../telemetry/metrics/loop-delay.ts";
-import { processSamples } from "../telemetry/metrics/process-samples.ts";
-import { StoreCounts } from "../telemetry/metrics/store-counts.ts";
-import type { Foundation } from "./foundation.ts";
-import type { Host } from "./host.ts";
+import type { ReconnectingSession } from "../../broker/reconnecting.ts";
+import type { Config } from "../../config/config.ts";
+import type { Manifest } from "../../manifest/manifest.ts";
+import type { PoolStats, Starts } from "../../pool/starts.ts";
+import type { Semaphore } from "../../support/semaphore.ts";
+import type { Health, Page } from "../../telemetry/health.ts";
+import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
+import { CallCounts } from "../../telemetry/metrics/call-counts.ts";
+import { type Sample, type Samples, only } from "../../telemetry/metrics/catalog.ts";
+import { EgressCounts } from "../../telemetry/metrics/egress-counts.ts";
+import { LoopDelay } from "../../telemetry/metrics/loop-delay.ts";
+import { processSamples } from "../../telemetry/metrics/process-samples.ts";
+import { StoreCounts } from "../../telemetry/metrics/store-counts.ts";
+import type { Foundation } from "../foundation.ts";
+import type { Host } from "../host.ts";
 
 /** Parts of a worker that are read when a page is made. */
 export interface MeasuredParts {
@@ -170,6 +170,6 @@ export function openPage(samples: Samples, log: EventLog<"warn">): () => Promise
 }
 
 async function load(samples: Samples): Promise<() => Promise<Page>> {
-  const { exposition } = await import("../telemetry/metrics/exposition.ts");
+  const { exposition } = await import("../../telemetry/metrics/exposition.ts");
   return exposition(samples);
 }

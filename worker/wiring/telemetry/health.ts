@@ -1,8 +1,8 @@
 /**
  * Starts the health server of a worker, from a configuration.
  */
-import { type Config, ConfigError } from "../config/config.ts";
-import { type Health, type HealthServer, startHealthServer } from "../telemetry/health.ts";
+import { type Config, ConfigError } from "../../config/config.ts";
+import { type Health, type HealthServer, startHealthServer } from "../../telemetry/health.ts";
 
 /**
  * Undefined without `HEALTH_PORT`. Throws ConfigError for an address that cannot be listened on.

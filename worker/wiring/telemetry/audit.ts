@@ -1,10 +1,10 @@
 /**
  * Opens the audit log of a worker or of a check, from a configuration.
  */
-import { type Config, ConfigError } from "../config/config.ts";
-import type { AuditLog } from "../telemetry/audit/audit.ts";
-import { openAuditLog } from "../telemetry/audit/open.ts";
-import type { Host } from "./host.ts";
+import { type Config, ConfigError } from "../../config/config.ts";
+import type { AuditLog } from "../../telemetry/audit/audit.ts";
+import { openAuditLog } from "../../telemetry/audit/open.ts";
+import type { Host } from "../host.ts";
 
 /** Undefined without `AUDIT_LOG`. Throws ConfigError for a required log that cannot be opened. */
 export async function openAudit(

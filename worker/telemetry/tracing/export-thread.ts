@@ -1,0 +1,103 @@
+/**
+ * The thread of `span-export.ts`: the one file that knows OpenTelemetry's packages. The exporter
+ * and the resource read their standard variables in the thread's environment.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { type HrTime, SpanKind, SpanStatusCode, TraceFlags } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace";
+import type { Span } from "./span.ts";
+import type { ExportReport, ExportRequest, ExportSettings } from "./span-export.ts";
+
+const { batch, resource: own } = workerData as ExportSettings;
+
+const scope = { name: "secure-tool-runtime" };
+const resource = defaultResource()
+  .merge(resourceFromAttributes(own))
+  .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
+
+const kinds = {
+  consumer: SpanKind.CONSUMER,
+  internal: SpanKind.INTERNAL,
+  producer: SpanKind.PRODUCER,
+} as const;
+
+/** `ExportResultCode.SUCCESS` of `@opentelemetry/core`. */
+const succeeded = 0;
+/** Longest reason of a failure, in characters. */
+const maxReasonLength = 200;
+
+function report(message: ExportReport): void {
+  parentPort?.postMessage(message);
+}
+
+/** Reports failures, which a processor would throw. */
+function reporting(exporter: OTLPTraceExporter): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, ({ code, error }) => {
+        if ((code as number) !== succeeded) report({ failure: reasonOf(error) });
+        done({ code: succeeded });
+      }),
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** Without what the collector writes, which may quote a header. */
+function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): string {
+  if (typeof error?.code === "number") return `the collector answers with ${error.code}`;
+  return (error?.message ?? "no cause is known").slice(0, maxReasonLength);
+}
+
+function readable(span: Span): ReadableSpan {
+  const { name, traceId, spanId, parentId, startMs, endMs, attributes } = span;
+  const traceFlags = TraceFlags.SAMPLED;
+  const parentSpanContext = parentId !== undefined && {
+    parentSpanContext: { traceId, spanId: parentId, traceFlags, isRemote: span.isParentRemote },
+  };
+  return {
+    name,
+    kind: kinds[span.kind],
+    spanContext: () => ({ traceId, spanId, traceFlags }),
+    ...parentSpanContext,
+    startTime: hrTime(startMs),
+    endTime: hrTime(endMs),
+    duration: hrTime(endMs - startMs),
+    status: { code: span.isFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+    attributes: { ...attributes },
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope: scope,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+function hrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1_000);
+  return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];
+}
+
+const processor = new BatchSpanProcessor({
+  exporter: reporting(new OTLPTraceExporter()),
+  ...batch,
+});
+
+parentPort?.on("message", (request: ExportRequest) => {
+  if (request === "flush") {
+    void processor.shutdown().finally(() => report("flushed"));
+    return;
+  }
+  report("read");
+  for (const span of request.spans) processor.onEnd(readable(span));
+});
