@@ -79,6 +79,8 @@ export function showEntry(entry: LogEntry, screen: Screen, isVerbose: boolean): 
   const isQuiet = level === "info" || level === "debug";
   const facts = Object.entries(members)
     .filter(([name, value]) => !placed.has(name) && !isEmpty(value))
+    // Agents often give a request the id of its task.
+    .filter(([name, value]) => name !== "id" || value !== members["taskId"])
     .map(([name, value]) => ({ name, text: factText(value), isText: typeof value === "string" }));
   const inline = facts.filter(
     ({ text }) => text.length <= maxInlineCharacters && (isQuiet || !/\s/.test(text)),

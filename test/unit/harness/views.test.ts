@@ -85,6 +85,14 @@ describe("a line of the log", () => {
     expect(text).toMatch(/ e revision=01234567 id=80c60c44\n$/);
   });
 
+  test("has the id of a request only where it is not that of the task", () => {
+    const text = shown((log) => {
+      log.info({ id: "7", taskId: "7" }, "same");
+      log.info({ id: "8", taskId: "7" }, "other");
+    });
+    expect(text).toMatch(/same taskId=7\n.*other id=8 taskId=7\n$/);
+  });
+
   test("says what went wrong below, and shows no stack of the worker", () => {
     const error = new Error("broken", { cause: new Error("the reason") });
     for (const level of ["warn", "error"] as const) {

@@ -207,6 +207,38 @@ async function handle(changes: Partial<Setting>, delivery: Partial<Delivery> = {
 const answerOf = (line: string | undefined): unknown =>
   JSON.parse(line!.replace(`${replyTo} `, ""));
 
+describe("the trace of a caller", () => {
+  const contextOf = (digit: string) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;
+
+  test("is in the answer to each delivery, and in its lines of the log", async () => {
+    const answered: unknown[] = [];
+    const { deliver, logged } = newHandler({
+      publish: ({ properties }) => {
+        answered.push(properties);
+        return Promise.resolve("confirmed");
+      },
+    });
+    for (const traceparent of [contextOf("a"), contextOf("b")])
+      await deliver({ properties: { replyTo, traceparent } });
+    await deliver();
+    expect(answered).toEqual([
+      { traceparent: contextOf("a") },
+      { traceparent: contextOf("b") },
+      undefined,
+    ]);
+    const lines = logged().trim().split("\n");
+    const traces = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const again = { event: "call.redelivered_after_answer" };
+    expect(traces).toMatchObject([
+      { event: "call.received", traceId: "a".repeat(32), id: "7" },
+      { event: "call.finished", traceId: "a".repeat(32), id: "7" },
+      { ...again, traceId: "b".repeat(32) },
+      again,
+    ]);
+    expect(traces.at(-1)).not.toHaveProperty("traceId");
+  });
+});
+
 describe("a call that the worker gives up goes back to the broker, unanswered,", () => {
   test.for([
     ["before its tool began", cancelled(false, true)],
