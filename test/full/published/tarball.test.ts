@@ -4,6 +4,8 @@
  *
  * @module-tag full
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   cpSync,
   existsSync,
@@ -17,11 +19,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createInterface } from "node:readline/promises";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { offThreadAboveBytes } from "../../../worker/support/json/json-decoder.ts";
 import { startScriptedWorker } from "../../integration/harness/scripted-worker.ts";
+import { startCollector } from "../../support/tracing/collector.ts";
 import { typeCheck } from "../../support/type-check.ts";
+import { surroundWorker } from "../../support/workers/worker-surroundings.ts";
 import { startLockRegistry } from "./lock-registry.ts";
 import {
   type Ending,
@@ -180,6 +185,27 @@ test("the installed program finds the thread that parses large results", async (
   const command = `npx harness tool run large.py:run --args '{"count":${count}}' | wc --bytes`;
   const { stdout } = await runWell("sh", ["-c", command], { cwd: project(), env: withNode24() });
   expect(Number(stdout)).toBeGreaterThan(count);
+});
+
+test("the installed worker finds the thread that exports traces, and its packages", async () => {
+  const { environment, connectAgent } = await surroundWorker({ well: { function: "well" } });
+  await using collector = await startCollector();
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  const path = join(project(), "node_modules", ".bin", "str-worker");
+  const worker = spawn(path, { env: { ...withNode24(), ...environment, ...endpoint } });
+  const exited = once(worker, "exit");
+  onTestFinished(() => void worker.kill("SIGKILL"));
+  for await (const line of createInterface(worker.stdout)) {
+    if (line.includes("worker.ready")) break;
+  }
+  await using agent = await connectAgent();
+  const caller = { userId: "u", sessionId: "s", timeoutSeconds: 30 };
+  expect(await agent.call({ tool: "well", args: {}, ...caller })).toMatchObject({
+    kind: "success",
+  });
+  worker.kill("SIGTERM");
+  await exited;
+  expect(collector.spans.map(({ name }) => name)).toContain("process well");
 });
 
 describe("a program that imports secure-tool-runtime/client", () => {
