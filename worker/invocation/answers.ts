@@ -73,16 +73,21 @@ export class Answers {
     return this.#unroutable;
   }
 
-  /** Never throws. The signal ends the attempts. */
+  /**
+   * Never throws. The signal ends the attempts.
+   *
+   * @param log the call's
+   */
   async publish(
     to: Recipient,
     response: EncodedResponse,
     signal: AbortSignal,
+    log = this.#log,
   ): Promise<PublishResult> {
-    const result = await this.#send(to, response, signal);
+    const result = await this.#send(to, response, signal, log);
     if (result.settlement !== "rejected") return result;
     const replacement = tooLargeResponse(response);
-    return { ...(await this.#send(to, replacement, signal)), replacedBy: tooLargeCode };
+    return { ...(await this.#send(to, replacement, signal, log)), replacedBy: tooLargeCode };
   }
 
   /** Settlement `rejected`: the broker refuses the answer for good. */
@@ -90,27 +95,26 @@ export class Answers {
     to: Recipient,
     response: EncodedResponse,
     signal: AbortSignal,
+    log: Logger,
   ): Promise<PublishResult> {
     const { topic } = to;
-    const { payload } = response;
+    const { id, payload } = response;
     try {
       const outcome = await this.#session.publish({ ...to, payload, isRetried: true }, signal);
-      if (outcome === "unroutable") this.#countUnroutable(topic);
+      if (outcome === "unroutable") {
+        this.#unroutable++;
+        logEvent(log, "answer.unroutable", { id, topic, unroutable: this.#unroutable });
+      }
       const isDelivered = outcome === "confirmed";
       return { settlement: "accepted", response: { ...response, isDelivered } };
     } catch (error) {
       if (error instanceof OvertakenError) return { settlement: undefined, response };
       const bytes = payload.byteLength;
-      logEvent(this.#log, "answer.publish_failed", { err: error, topic, bytes });
+      logEvent(log, "answer.publish_failed", { id, err: error, topic, bytes });
       if (await this.#hasEnded()) return { settlement: undefined, response };
       const isFinal = error instanceof BrokerError && !error.transient;
       return { settlement: isFinal ? "rejected" : "failed", response };
     }
-  }
-
-  #countUnroutable(topic: string): void {
-    this.#unroutable++;
-    logEvent(this.#log, "answer.unroutable", { topic, unroutable: this.#unroutable });
   }
 
   /** An ended session resolves `closed` in the same turn in which it rejects its publications. */

@@ -180,7 +180,7 @@ async function answerAgain(
   const { answers, ledger, log } = parts;
   const isConfirmed = response.isDelivered === true;
   if (isConfirmed && isRedelivery(delivery)) return await settle([delivery], "accepted", log);
-  const again = await answers.publish(recipientOf(call), response, signals.publish);
+  const again = await answers.publish(recipientOf(call), response, signals.publish, log);
   ledger.update(key, again.response);
   return await settle([delivery], again.settlement, log);
 }
@@ -277,7 +277,7 @@ async function publish(
   const to = recipientOf(call);
   const { overtaken } = claim;
   const signal = overtaken ? AbortSignal.any([signals.publish, overtaken]) : signals.publish;
-  const published = await parts.answers.publish(to, response, signal);
+  const published = await parts.answers.publish(to, response, signal, parts.log);
   const { settlement, replacedBy } = published;
   const isOvertaken = settlement === undefined && overtaken?.aborted === true;
   if (isOvertaken) logAnsweredElsewhere(parts, delivery);

@@ -239,6 +239,16 @@ describe("the trace of a caller", () => {
   });
 });
 
+test("an answer that has no receiver is logged with its request and the caller's trace", async () => {
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  const { logged } = await handle({
+    properties: { replyTo, traceparent },
+    publish: () => Promise.resolve("unroutable"),
+  });
+  const line = logged.split("\n").find((text) => text.includes("answer.unroutable")) ?? "";
+  expect(JSON.parse(line)).toMatchObject({ traceId: "a".repeat(32), id: "7" });
+});
+
 describe("a call that the worker gives up goes back to the broker, unanswered,", () => {
   test.for([
     ["before its tool began", cancelled(false, true)],

@@ -83,14 +83,14 @@ export const deliveryEvents = {
   "answer.publish_failed": {
     level: "error",
     message: "answer could not be published",
-    facts: { err: "error", topic: "text", bytes: "number" },
+    facts: { id: "text", err: "error", topic: "text", bytes: "number" },
     when: "The broker refused the answer for good, or for a minute and a half: then the worker requeues the call. Without redelivery the caller times out.",
     action: "Check the worker's permission for `topic` and the limits of the agent's queue.",
   },
   "answer.unroutable": {
     level: "warn",
     message: "answer had no receiver",
-    facts: { topic: "text", unroutable: "number" },
+    facts: { id: "text", topic: "text", unroutable: "number" },
     when: "The agent's queue is gone; the worker settles the call. `unroutable` counts such answers since the start.",
     action: "If it repeats, check why agents lose their connections.",
   },
