@@ -10,6 +10,7 @@ import { connectAmqpPeer, keyOf } from "../../conformance/peers/amqp-peer.ts";
 import { patience } from "../../support/patience.ts";
 import { PeerWorkers } from "../../support/workers/peer-workers.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
+import { startCollector } from "../../support/tracing/collector.ts";
 import { manifestText } from "../../support/workers/rig.ts";
 import { WorkerProcess } from "../../support/workers/worker-process.ts";
 import { type BrokerPlace, describePromises, maxDeliveries } from "../worker/promises.ts";
@@ -119,6 +120,34 @@ test("a call whose worker is killed is answered by the next one", { tags: "full"
   const answer = await heard();
   expect(answer.topic).toBe(responseTopic(namespace, "agent", "call-1"));
   expect(decodeAnswer(Buffer.from(answer.payload))).toMatchObject({ kind: "success" });
+});
+
+test("a call is traced from its header to that of its answer", { tags: "full" }, async () => {
+  await using collector = await startCollector();
+  const namespace = newNamespace();
+  const environment = await surround(node(), namespace);
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  const replyTo = responseTopic(namespace, "agent", "call-1");
+  const heard = await peer.listen(replyTo);
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+  await using worker = new WorkerProcess({ ...environment, ...endpoint });
+  await worker.says("worker.ready");
+  const request = encodeRequest("call-1", "agent", { tool: "sleeps", args: { seconds: 0 } });
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const headers = { replyTo, traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+  await peer.publish(invokeTopic(namespace, "sleeps"), Buffer.from(request).toString(), headers);
+  const { properties } = await heard();
+  worker.child.kill("SIGTERM");
+  await worker.exited;
+  const spanOf = (name: string) => collector.spans.find((span) => span.name === name);
+  expect(spanOf("process sleeps")).toMatchObject({
+    traceId,
+    parentSpanId: "b7ad6b7169203331",
+    attributes: { "messaging.system": "rabbitmq", "messaging.destination.name": "default" },
+  });
+  expect(properties).toMatchObject({
+    traceparent: `00-${traceId}-${spanOf("publish")?.spanId}-01`,
+  });
 });
 
 test(
