@@ -130,10 +130,10 @@ test("the library is loaded for the first page, not before", async () => {
   const { counts } = newCounts();
   let reads = 0;
   const samples = new Proxy<Samples>(
-    { ...counts.samples, ...processSamples },
+    { ...noSamples, ...counts.samples, ...processSamples },
     { get: (all, name) => (reads++, Reflect.get(all, name) as unknown) },
   );
-  const makePage = openMetrics(samples, keptLog());
+  const makePage = openPage(samples, keptLog());
   // As long as loading it takes.
   await import("../../../../worker/telemetry/metrics/exposition.ts");
   expect(reads).toBe(0);
