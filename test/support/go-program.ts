@@ -40,7 +40,8 @@ export async function installGoProgram(module: string, version: string): Promise
     ],
     variables: (fresh) => ({ PATH, GOBIN: fresh, GOTOOLCHAIN: "local" }),
   });
-  return join(directory, basename(module));
+  // Go names a program by the module, without its major version.
+  return join(directory, basename(module.replace(/\/v\d+$/, "")));
 }
 
 /** The same for a test, which is skipped where there is no Go, or its proxy is not reached. */
@@ -50,6 +51,30 @@ export function goProgram(
   version: string,
 ): Promise<string> {
   return installedOrSkipped(context, installGoProgram(module, version));
+}
+
+/** A copy of a directory of a module; the test is skipped as by `goProgram`. */
+export async function goModuleFiles(
+  context: Pick<TestContext, "skip">,
+  module: string,
+  version: string,
+  path: string,
+): Promise<string> {
+  const copy = [
+    `set -e; cd "$1"; go mod init example.com/files 2>&1`,
+    `go mod download "$2" >&2; cp -r "$(go list -m -f '{{.Dir}}' "$2")/$3" files; chmod -R u+w files`,
+  ].join("; ");
+  const { PATH } = await installedOrSkipped(context, goVersion(module));
+  const installation = {
+    title: module,
+    key: ["go files", module, version, path],
+    timeoutMs: buildTimeoutMs,
+    command: (directory: string) => [
+      ...["/bin/sh", "-c", copy, "sh", directory, `${module}@${version}`, path],
+    ],
+    variables: () => ({ PATH, GOTOOLCHAIN: "local", GOFLAGS: "-mod=mod" }),
+  };
+  return join(await installedOrSkipped(context, installedOnce(installation)), "files");
 }
 
 /** The program of a directory of sources, built; the test is skipped where there is no Go. */

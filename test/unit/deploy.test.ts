@@ -15,7 +15,6 @@ interface Resource {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
-  readonly stringData?: Readonly<Record<string, string>>;
   readonly spec?: {
     readonly template?: { readonly metadata: Resource["metadata"]; readonly spec: Pod };
   };
@@ -34,14 +33,25 @@ interface Source {
 
 interface Container {
   readonly env: readonly { readonly name: string; readonly value?: string }[];
-  readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
 }
 
-const resources = parseAllDocuments(read("deploy/kubernetes.yaml")).map(
-  (document) => document.toJS() as Resource,
-);
+const base = "deploy/kustomize/base";
+const kustomization = parse(read(`${base}/kustomization.yaml`)) as {
+  readonly resources: readonly string[];
+  readonly configMapGenerator: readonly { readonly name: string; readonly files: string[] }[];
+};
+const resources: readonly Resource[] = [
+  ...kustomization.resources.flatMap((file) =>
+    parseAllDocuments(read(`${base}/${file}`)).map((document) => document.toJS() as Resource),
+  ),
+  ...kustomization.configMapGenerator.map(({ name, files }) => ({
+    kind: "ConfigMap",
+    metadata: { name },
+    data: Object.fromEntries(files.map((file) => [file, read(`${base}/${file}`)])),
+  })),
+];
 const named = (kind: string, name: string): Resource =>
   resources.find((resource) => resource.kind === kind && resource.metadata.name === name)!;
 const pod = named("Deployment", "str-worker").spec!.template!.spec;
@@ -60,15 +70,23 @@ test("the image takes nothing from the package that Docker is told to ignore", (
 });
 
 describe("the deployment for Kubernetes", () => {
-  const secret = named("Secret", container.envFrom[0]!.secretRef.name).stringData;
+  const secrets = ["AMQP_URL"];
   const environment = {
-    ...secret,
+    ...Object.fromEntries(secrets.map((name) => [name, "amqps://worker:secret@rabbitmq/agents"])),
     ...Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? "a-pod"])),
   };
-  const config = readConfig({ ARTIFACT_SERVICE_TYPE: "filesystem", ...environment });
+  for (const name of secrets) delete environment[`${name}_FILE`];
+  const config = readConfig(environment);
 
   test("configures a worker", () => {
     expect(config).toMatchObject({ namespace: "production", broker: { kind: "amqp" } });
+  });
+
+  test("mounts its secrets where no sandbox gets credentials from", () => {
+    const { mountPath } = container.volumeMounts.find(({ name }) => name === "secrets")!;
+    const files = container.env.filter(({ name }) => name.endsWith("_FILE"));
+    expect(files.map(({ value }) => value)).toEqual(secrets.map((name) => `${mountPath}/${name}`));
+    expect(mountPath).not.toMatch(/^\/run\/secrets/);
   });
 
   test("has volumes where the image says that the worker writes", () => {
@@ -100,8 +118,8 @@ describe("the deployment for Kubernetes", () => {
     expect(tools.map(({ module }) => `${module}.py`)).toEqual(modules);
   });
 
-  test("has the label and the port by which docs/containers.md finds workers for Prometheus", () => {
-    const [, block = ""] = /```yaml\n(scrape_configs:.*?)```/s.exec(read("docs/containers.md"))!;
+  test("has the label and the port by which docs/kubernetes.md finds workers for Prometheus", () => {
+    const [, block = ""] = /```yaml\n(scrape_configs:.*?)```/s.exec(read("docs/kubernetes.md"))!;
     interface Job {
       readonly job_name: string;
       readonly relabel_configs: readonly [{ readonly regex: string }];
