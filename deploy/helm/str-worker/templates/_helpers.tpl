@@ -54,7 +54,7 @@ capabilities:
   drop: [ALL]
   {{- if eq .Values.option "capabilities" }}
   # Each has its reason in docs/kubernetes.md.
-  add: [CHOWN, DAC_OVERRIDE, KILL, SETFCAP, SETGID, SETUID, SYS_ADMIN, SYS_PTRACE]
+  add: [CHOWN, DAC_OVERRIDE, KILL, SETGID, SETUID, SYS_PTRACE]
   {{- end }}
 {{- end }}
 {{- end }}
