@@ -21,7 +21,7 @@ import { kubeconform } from "../../support/deploy/schemas.ts";
 import { slowPlace } from "../../support/sandboxes/quick-place.ts";
 
 const options = ["user-namespaces", "no-capabilities", "capabilities", "development-privileged"];
-const versions = ["1.33.0", "1.37.0"];
+const versions = ["1.27.0", "1.33.0", "1.37.0"];
 const solace = ["keda.enabled=true", "keda.broker=solace"];
 const s3 = ["config.ARTIFACT_SERVICE_TYPE=s3", "config.ARTIFACT_S3_BUCKET=my-artifacts"];
 const gcs = ["config.ARTIFACT_SERVICE_TYPE=gcs", "config.ARTIFACT_GCS_BUCKET=my-artifacts"];
