@@ -20,18 +20,24 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt";
  */
 export function findBase(engine, root, scratch) {
   if (engine.run(["pull", published], pullTimeoutMs).status === 0) return published;
-  const missing = whatIsMissing(engine);
+  const missing = whatIsMissing(engine, root);
   if (missing !== undefined) {
     throw new Unavailable(`${published} cannot be pulled, and to make a base ${missing}`);
   }
   return makeBase(engine, root, scratch);
 }
 
-function whatIsMissing({ name }) {
+function whatIsMissing({ name }, root) {
   if (name !== "podman") return "podman is needed";
   if (process.getuid() !== 0) return "root is needed";
   if (run("debootstrap", ["--version"], pullTimeoutMs).status !== 0) return "debootstrap is needed";
+  if (!existsSync(nodeOf(root))) return "node_modules is needed (npm ci)";
   return undefined;
+}
+
+/** The Node that set-up puts into a checkout. */
+function nodeOf(root) {
+  return join(root, "node_modules", "node", "bin", "node");
 }
 
 /**
@@ -51,7 +57,7 @@ function makeBase(engine, root, scratch) {
   const local = join(tree, "usr", "local");
   const modules = join(local, "lib", "node_modules");
   mkdirSync(modules, { recursive: true });
-  cpSync(join(root, "node_modules", "node", "bin", "node"), join(local, "bin", "node"));
+  cpSync(nodeOf(root), join(local, "bin", "node"));
   cpSync(npm, join(modules, "npm"), { recursive: true });
   symlinkSync("../lib/node_modules/npm/bin/npm-cli.js", join(local, "bin", "npm"));
   if (existsSync(certificates)) cpSync(certificates, join(tree, certificates));

@@ -11,6 +11,9 @@ const endingMs = 5_000;
 /** Seconds that a worker has to stop, as docs/containers.md has it. */
 const stopSeconds = 60;
 
+/** Begins the program of the process by which the worker opens sockets in sandboxes. */
+const lasting = "The door:";
+
 const tools = "/opt/str/examples/tools";
 const worker = [
   ...["--env", "SAM_NAMESPACE=harness", "--env", "DEV_BROKER_HOST=127.0.0.1"],
@@ -84,11 +87,12 @@ function leftProcesses(engine, name) {
 
 function strayProcesses(engine, name) {
   // What ends meanwhile is not there any more.
-  const look = "cat /proc/[0-9]*/stat 2> /dev/null; true";
+  const each = `echo "$(cat $p/stat) $(tr '\\0' ' ' < $p/cmdline)"`;
+  const look = `for p in /proc/[0-9]*; do ${each}; done 2> /dev/null; true`;
   const lines = engine.mustRun(["exec", name, "sh", "-c", look], commandTimeoutMs).split("\n");
-  return lines.flatMap(
-    (line) => /^\d+ \((bwrap|python3)\)|^\d+ \(.*\) (?=Z )/.exec(line)?.[0] ?? [],
-  );
+  return lines
+    .filter((line) => !line.includes(lasting))
+    .flatMap((line) => /^\d+ \((bwrap|python3)\)|^\d+ \(.*\) (?=Z )/.exec(line)?.[0] ?? []);
 }
 
 function endingProblems(engine, workerName, callName) {
