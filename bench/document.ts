@@ -7,6 +7,8 @@ import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
 import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
+import { plotSoak } from "./soak/plot.ts";
+import { type SoakReport, formatSoak } from "./soak/table.ts";
 import { formatReport } from "./table.ts";
 
 /** The page, and its plots with how each is drawn. Paths are from the project's root. */
@@ -15,6 +17,9 @@ export const plots: Readonly<Record<string, (report: BenchReport) => string>> = 
   "docs/benchmarks-times.svg": plotTimes,
   "docs/benchmarks-throughput.svg": plotThroughput,
 };
+
+/** The plot of a soak, beside the page. */
+export const soakPlotPath = "docs/benchmarks-soak.svg";
 
 /** Replaces the results of calls by the report, and the plots by its own. */
 export async function writeIntoDocument(root: string, report: BenchReport): Promise<void> {
@@ -35,6 +40,12 @@ export async function writeArtifactsIntoDocument(
   report: ArtifactReport,
 ): Promise<void> {
   await replaceResults(root, "artifact results", formatArtifacts(report));
+}
+
+/** Replaces the results of a soak by the report, and its plot. */
+export async function writeSoakIntoDocument(root: string, report: SoakReport): Promise<void> {
+  await replaceResults(root, "soak results", formatSoak(report));
+  await writeFile(join(root, soakPlotPath), plotSoak(report));
 }
 
 /** Replaces the text between two marks of the page. */

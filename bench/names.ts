@@ -21,7 +21,7 @@ export const loopRows = {
 } as const;
 
 /** Brokers that calls go through; `memory` is in the worker's own process. */
-const brokers: Readonly<Record<BrokerKind | "memory", string>> = {
+export const brokers: Readonly<Record<BrokerKind | "memory", string>> = {
   memory: "memory broker",
   dev: "DevBroker",
   amqp: "RabbitMQ",

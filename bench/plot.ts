@@ -10,8 +10,11 @@ const size = { width: 960, labels: 300, values: 60, row: 20, top: 76, bottom: 34
 /** Where the scale begins and ends. */
 const [left, right] = [size.labels, size.width - size.values - size.margin];
 
+/** A colour, on a light page and on a dark one. */
+export type Shades = readonly [light: string, dark: string];
+
 /** A colour for each kind of row, on a light page and on a dark one. */
-const colours: Readonly<Record<RowKind, readonly [light: string, dark: string]>> = {
+const colours: Readonly<Record<RowKind, Shades>> = {
   floor: ["#6e7781", "#8b949e"],
   cold: ["#0969da", "#58a6ff"],
   pool: ["#bc4c00", "#f0883e"],
@@ -84,7 +87,7 @@ function plot(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width} ${height}" role="img">`,
     `<title>${escaped(title)}</title>`,
     `<desc>${escaped(describeRun(report))}</desc>`,
-    `<style>${styles()}</style>`,
+    `<style>${styles(colours)}</style>`,
     `<rect class="page" width="${size.width}" height="${height}" rx="6"/>`,
     `<text class="title" x="${size.margin}" y="28">${escaped(title)}</text>`,
     ...shown.map(
@@ -142,13 +145,14 @@ function between(part: number): number {
   return Math.round((left + part * (right - left)) * 10) / 10;
 }
 
-function styles(): string {
+/** The style sheet of a plot with classes of these colours. */
+export function styles(of: Readonly<Record<string, Shades>>): string {
   const light = { page: "#ffffff", ink: "#1f2328", soft: "#59636e", grid: "#d8dee4" };
   const dark = { page: "#0d1117", ink: "#e6edf3", soft: "#9198a1", grid: "#30363d" };
-  const paint = (of: typeof light, shade: 0 | 1): string =>
+  const paint = (page: typeof light, shade: 0 | 1): string =>
     [
-      `.page{fill:${of.page}}text{fill:${of.ink}}.tick{fill:${of.soft}}.grid{stroke:${of.grid}}`,
-      ...Object.entries(colours).map(
+      `.page{fill:${page.page}}text{fill:${page.ink}}.tick{fill:${page.soft}}.grid{stroke:${page.grid}}`,
+      ...Object.entries(of).map(
         ([kind, shades]) => `.${kind}{fill:${shades[shade]};stroke:${shades[shade]}}`,
       ),
     ].join("");
@@ -160,6 +164,7 @@ function styles(): string {
   ].join("");
 }
 
-function escaped(text: string): string {
+/** Text as XML has it. */
+export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

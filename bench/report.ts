@@ -69,14 +69,20 @@ export async function hostOf(root: string): Promise<BenchHost> {
 export function describeRun(
   report: BenchHost & Pick<BenchReport, "controlGroups" | "workDirs" | "rounds">,
 ): string {
-  const { versions, machine } = report;
   return [
-    `${report.date}, commit ${report.commit}`,
-    `${machine.cores} cores (${machine.cpu})`,
-    `Linux ${report.kernel}`,
-    ...Object.entries(versions).map(([name, version]) => versionText(name, version)),
+    describeHost(report),
     ...[report.controlGroups, report.workDirs].filter((words) => words !== undefined),
     `${report.rounds} rounds, milliseconds`,
+  ].join("; ");
+}
+
+/** When, of what and on what machine a run was. */
+export function describeHost({ date, commit, machine, kernel, versions }: BenchHost): string {
+  return [
+    `${date}, commit ${commit}`,
+    `${machine.cores} cores (${machine.cpu})`,
+    `Linux ${kernel}`,
+    ...Object.entries(versions).map(([name, version]) => versionText(name, version)),
   ].join("; ");
 }
 

@@ -3,7 +3,8 @@
  * to none, and what its artifacts cost next to the bare means, all in one run.
  *
  * Options: a number of rounds; `--network` and `--artifacts` for these only; `--document` to put
- * tables and plots into docs/.
+ * tables and plots into docs/. `--soak MINUTES` instead of everything else makes calls at a fixed
+ * rate, `--rate` a second, through the broker `--broker`.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
@@ -13,11 +14,15 @@ import {
   writeArtifactsIntoDocument,
   writeIntoDocument,
   writeNetworkIntoDocument,
+  writeSoakIntoDocument,
 } from "./document.ts";
 import { measureNetwork } from "./network/run.ts";
 import { formatNetwork } from "./network/table.ts";
 import { hostOf, makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
+import { soakOptions } from "./soak/options.ts";
+import { measureSoak } from "./soak/run.ts";
+import { formatSoak } from "./soak/table.ts";
 import { formatReport } from "./table.ts";
 
 const defaultRounds = "100";
@@ -28,6 +33,9 @@ const { values, positionals } = parseArgs({
     document: { type: "boolean", default: false },
     network: { type: "boolean", default: false },
     artifacts: { type: "boolean", default: false },
+    soak: { type: "string" },
+    rate: { type: "string" },
+    broker: { type: "string" },
   },
   allowPositionals: true,
 });
@@ -35,7 +43,8 @@ const rounds = Number(positionals[0] ?? defaultRounds);
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
-const isWhole = !values.network && !values.artifacts;
+const soak = soakOptions(values);
+const isWhole = !values.network && !values.artifacts && soak === undefined;
 
 if (isWhole) {
   const report = await makeReport(root, rounds, await measureAll(rounds));
@@ -57,4 +66,11 @@ if (isWhole || values.artifacts) {
   console.log(`\n${formatArtifacts(artifacts)}`);
   console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
   if (values.document) await writeArtifactsIntoDocument(root, artifacts);
+}
+
+if (soak !== undefined) {
+  const report = { ...host, ...(await measureSoak(soak)) };
+  console.log(`\n${formatSoak(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-soak")}`);
+  if (values.document) await writeSoakIntoDocument(root, report);
 }

@@ -49,6 +49,9 @@ const floodStatusKb = 1_048_576;
 /** Name of the tool that waits, for as many `seconds` as its argument says. */
 export const sleepTool = "sleep";
 
+/** Name of the tool that reads an artifact, its argument `data`, and saves another. */
+export const artifactTool = "artifact";
+
 /** The tool that stands for most in the comparisons. */
 export const typicalPython = { language: "Python", weight: "typical", start: "template" } as const;
 
@@ -88,7 +91,7 @@ export function nameOf({ language, weight, start, maxWarm: max, network }: Bench
   return words.join("_").toLowerCase();
 }
 
-/** The manifest that serves these tools, the one that floods and the one that waits, as text. */
+/** The manifest that serves these tools and the three with names of their own, as text. */
 export function manifestOf(served: readonly BenchTool[]): string {
   const entries = served.map((tool) => {
     const { runtime, moduleOf } = languages[tool.language];
@@ -111,9 +114,11 @@ export function manifestOf(served: readonly BenchTool[]): string {
     // None waits where no call of it comes.
     warm: { min: 0, max: maxWarm },
   };
+  const artifact = {
+    ...{ module: "bench_artifact", function: "copy", start: "template" },
+    warm: { min: 0, max: maxWarm },
+  };
+  const named = { [floodTool]: flood, [sleepTool]: sleep, [artifactTool]: artifact };
   // JSON is YAML.
-  return JSON.stringify({
-    version: 1,
-    tools: { ...Object.fromEntries(entries), [floodTool]: flood, [sleepTool]: sleep },
-  });
+  return JSON.stringify({ version: 1, tools: { ...Object.fromEntries(entries), ...named } });
 }

@@ -10,9 +10,9 @@ import type { Delays } from "./loop-delays.ts";
 
 /**
  * What can be asked: about the sandboxes that wait; for the delays of the event loop since that was
- * last asked.
+ * last asked; how many resources keep the event loop alive.
  */
-export type Question = "stats" | "delays";
+export type Question = "stats" | "delays" | "resources";
 
 /** A worker that runs. Its owner disposes it. */
 export class WorkerProcess implements AsyncDisposable {
@@ -46,6 +46,11 @@ export class WorkerProcess implements AsyncDisposable {
   /** How long the event loop kept what was due waiting, since this was last asked. */
   async takeDelays(): Promise<Delays> {
     return (await this.#ask("delays")) as Delays;
+  }
+
+  /** Timers, sockets, processes and the like that keep its event loop alive. */
+  async resources(): Promise<number> {
+    return (await this.#ask("resources")) as number;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -27,6 +27,8 @@ process.on("message", (question: Question) => {
       return process.send?.(statsOf(worker.starts));
     case "delays":
       return process.send?.(delays.take());
+    case "resources":
+      return process.send?.(process.getActiveResourcesInfo().length);
   }
 });
 process.send?.("ready");

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
+  artifactTool,
   brokerTools,
   floodTool,
   sleepTool,
@@ -30,7 +31,7 @@ test("each starts as its row says, and as many wait as are to", () => {
     if (tool.start !== "cold") expect(entry.warm.min).toBe(1);
   }
   expect(manifest.tools.get(nameOf(scarceTool))!.warm.max).toBe(1);
-  const others = [floodTool, sleepTool];
+  const others = [floodTool, sleepTool, artifactTool];
   expect(manifest.tools.size).toBe(all.length + others.length);
   for (const name of others) expect(manifest.tools.has(name)).toBe(true);
 });
