@@ -7,9 +7,11 @@ import { basename, dirname, join, normalize } from "node:path";
 import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
-import { documentPath, plots } from "../../bench/document.ts";
+import { documentPath, plots, soakPlotPath } from "../../bench/document.ts";
 import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
+import { plotSoak } from "../../bench/soak/plot.ts";
+import { type SoakReport, formatSoak } from "../../bench/soak/table.ts";
 import { formatReport } from "../../bench/table.ts";
 import { decodeAnswer, decodeStatus } from "../../harness/messages.ts";
 import { run } from "../../harness/program.ts";
@@ -181,7 +183,11 @@ describe("a table has what the code has:", () => {
       calls = [],
       artifacts = [],
       network = [],
-    } = Object.groupBy(paths, (path) => /-(artifacts|network)\.json$/.exec(path)?.[1] ?? "calls");
+      soak = [],
+    } = Object.groupBy(
+      paths,
+      (path) => /-(artifacts|network|soak)\.json$/.exec(path)?.[1] ?? "calls",
+    );
     const text = read(documentPath);
     const shownOf = <Report>(
       ofKind: readonly string[],
@@ -194,9 +200,12 @@ describe("a table has what the code has:", () => {
     expect(shown).toHaveLength(1);
     expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
     expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
-    for (const [path, plot] of Object.entries(plots)) {
+    const soaks = shownOf<SoakReport>(soak, formatSoak);
+    expect(soaks).toHaveLength(1);
+    const drawn = Object.entries(plots).map(([path, plot]) => [path, plot(shown[0]!)] as const);
+    for (const [path, svg] of [...drawn, [soakPlotPath, plotSoak(soaks[0]!)] as const]) {
       expect(text).toContain(`(${basename(path)})`);
-      expect(read(path)).toBe(plot(shown[0]!));
+      expect(read(path)).toBe(svg);
     }
   });
 
