@@ -25,6 +25,8 @@ function register(registry: Registry, name: MetricName, read: Samples[MetricName
     const samples = (await read()) as readonly Sample[];
     // At one go: pages may be asked for at the same time.
     metric.reset();
+    // The library sets a metric without labels to 0, which would be a value.
+    if (samples.length === 0) metric.remove({});
     for (const { labels, value } of samples) metric.inc(labels, value);
   };
   const metric =

@@ -6,6 +6,7 @@ import {
   type MetricName,
   type Samples,
   metrics,
+  only,
 } from "../../../../worker/telemetry/metrics/catalog.ts";
 import type { MetricFacts } from "../../../../worker/telemetry/metrics/catalog/facts.ts";
 import { EgressCounts } from "../../../../worker/telemetry/metrics/egress-counts.ts";
@@ -59,6 +60,11 @@ describe("the page of metrics", () => {
       'str_call_duration_seconds_sum{tool="weather"} 8.1',
       'str_call_duration_seconds_count{tool="weather"} 4',
     ]);
+  });
+
+  test("has no value of a metric without samples, with labels or without", async () => {
+    const { text } = await exposition({ ...noSamples, str_ready: () => only(0) })();
+    expect(parseMetrics(text)).toEqual({ str_ready: 0 });
   });
 
   test("counts each connection once, by its verdict, and what is refused in its place apart", async () => {
