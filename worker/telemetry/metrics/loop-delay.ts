@@ -5,7 +5,7 @@
 import { Histogram } from "./histogram.ts";
 
 /** Milliseconds between two looks. */
-const lookMs = 250;
+export const lookMs = 250;
 
 /** Observes the loop until it is disposed. */
 export class LoopDelay implements Disposable {
@@ -25,7 +25,11 @@ export class LoopDelay implements Disposable {
 
   #look(): void {
     const nowMs = performance.now();
-    this.seconds.observe(Math.max(0, nowMs - this.#dueMs) / 1000);
+    const lateMs = nowMs - this.#dueMs;
+    this.seconds.observe(Math.max(0, lateMs) / 1000);
+    // Looks that a stall kept from happening: one look for each stall would hide how long it was.
+    for (let missedMs = lateMs - lookMs; missedMs > 0; missedMs -= lookMs)
+      this.seconds.observe(missedMs / 1000);
     this.#dueMs = nowMs + lookMs;
   }
 }

@@ -87,7 +87,7 @@ export const surroundingMetrics = {
   str_event_loop_delay_seconds: {
     type: "histogram",
     labels: [],
-    help: "How much too late a timer of the worker fires, four times a second.",
+    help: "How late timers of the worker fire. Four are due each second; a stall counts for each.",
   },
   process_cpu_seconds_total: {
     type: "counter",
