@@ -37,6 +37,8 @@ export interface ReceivedCall {
 /** The trace of a call. */
 export interface CallTrace {
   readonly traceId: string;
+  /** Whether it is recorded. */
+  readonly isSampled: boolean;
   /**
    * W3C trace context within a step, for what the step starts or sends. Of another step than the
    * present one it is that of the next time that it is entered.

@@ -23,7 +23,7 @@ export interface Health {
   /** Whether it was ready once. */
   hasStarted(): boolean;
   /** The page `/metrics`; 500 where it rejects. Undefined: there is none. */
-  readonly metrics?: (() => Promise<Page>) | undefined;
+  readonly metrics?: MakePage | undefined;
 }
 
 /** A page that is not JSON. */
@@ -31,6 +31,9 @@ export interface Page {
   readonly contentType: string;
   readonly text: string;
 }
+
+/** Makes a page in a format that the reader accepts, by its header of that name. */
+export type MakePage = (accept?: string) => Promise<Page>;
 
 /** Where the server listens. */
 export interface HealthAddress {
@@ -56,7 +59,7 @@ export async function startHealthServer(
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
     const path = request.url?.split("?")[0] ?? "";
     if (path === "/metrics" && health.metrics !== undefined)
-      health.metrics().then(
+      health.metrics(request.headers.accept).then(
         (page) => send(response, 200, page),
         () => sendJson(response, { status: 500, body: { ok: false } }),
       );

@@ -1,7 +1,7 @@
 /**
  * Counts calls and their steps.
  */
-import type { CallEnding, CallFollower, CallStep, RunFacts } from "../call-follower.ts";
+import type { CallEnding, CallFollower, CallStep, CallTrace, RunFacts } from "../call-follower.ts";
 import { type Sample, type Samples, only } from "./catalog.ts";
 import type { callMetrics } from "./catalog/calls.ts";
 import type { sandboxMetrics } from "./catalog/sandboxes.ts";
@@ -36,6 +36,7 @@ type CallMetricName =
 /** The counts of a worker's calls. */
 export class CallCounts {
   readonly #nowMs: () => number;
+  readonly #epochMs: () => number;
   readonly #tools = new ServedTools(() => new ToolCalls());
   readonly #steps = new Map<CallStep, Histogram>();
   readonly #refused = new Tally<"outcome">();
@@ -44,9 +45,13 @@ export class CallCounts {
   #received = 0;
   #running = 0;
 
-  /** @param nowMs the monotonic clock */
-  constructor(nowMs: () => number) {
+  /**
+   * @param nowMs the monotonic clock
+   * @param epochMs the time of day, of exemplars
+   */
+  constructor(nowMs: () => number, epochMs: () => number = Date.now) {
     this.#nowMs = nowMs;
+    this.#epochMs = epochMs;
   }
 
   /** Tools that have counts from now on. */
@@ -54,8 +59,8 @@ export class CallCounts {
     this.#tools.serve(tools);
   }
 
-  /** Follows a delivery that has just been received. */
-  follow(): CallFollower {
+  /** Follows a delivery that has just been received, in this trace if it has one. */
+  follow(trace?: Pick<CallTrace, "traceId" | "isSampled">): CallFollower {
     this.#received++;
     this.#running++;
     const beganMs = this.#nowMs();
@@ -90,7 +95,11 @@ export class CallCounts {
         this.#settled.add({ settlement });
         if (tool === undefined) return this.#refused.add({ outcome });
         tool.ended.add({ profile, outcome });
-        tool.seconds.observe((this.#nowMs() - beganMs) / 1000);
+        const shownBy =
+          trace?.isSampled === true
+            ? { traceId: trace.traceId, epochSeconds: this.#epochMs() / 1000 }
+            : undefined;
+        tool.seconds.observe((this.#nowMs() - beganMs) / 1000, shownBy);
       },
     };
   }

@@ -1,20 +1,44 @@
 /**
- * Writes metrics in Prometheus' text format: the one file that knows its client library.
+ * Writes metrics in Prometheus' text format, or that of OpenMetrics: the one file that knows the
+ * client library.
  */
-import { Counter, Gauge, type GaugeConfiguration, type MetricType, Registry } from "prom-client";
-import type { Page } from "../health.ts";
+import {
+  Counter,
+  Gauge,
+  type GaugeConfiguration,
+  type MetricType,
+  Registry,
+  type RegistryContentType,
+  openMetricsContentType,
+} from "prom-client";
+import type { MakePage } from "../health.ts";
 import { type MetricName, type Sample, type Samples, metrics } from "./catalog.ts";
 import type { MetricFacts } from "./catalog/facts.ts";
-import type { HistogramValue } from "./histogram.ts";
+import type { Exemplar, HistogramValue } from "./histogram.ts";
 
 /** Makes pages of the metrics as they are at a moment; rejects where one cannot be read. */
-export function exposition(samples: Samples): () => Promise<Page> {
-  const registry = new Registry();
-  for (const name of Object.keys(metrics) as MetricName[]) register(registry, name, samples[name]);
-  return async () => ({ contentType: registry.contentType, text: await registry.metrics() });
+export function exposition(samples: Samples): MakePage {
+  // For each format its own: that of OpenMetrics renames the counters that it writes.
+  const plain = new Registry<RegistryContentType>();
+  const open = new Registry<RegistryContentType>();
+  open.setContentType(openMetricsContentType);
+  for (const registry of [plain, open])
+    for (const name of Object.keys(metrics) as MetricName[])
+      register(registry, name, samples[name]);
+  return async (accept = "") => {
+    const registry = accept.includes(openMetrics) ? open : plain;
+    return { contentType: registry.contentType, text: await registry.metrics() };
+  };
 }
 
-function register(registry: Registry, name: MetricName, read: Samples[MetricName]): void {
+/** The format that has exemplars. */
+const openMetrics = "application/openmetrics-text";
+
+function register(
+  registry: Registry<RegistryContentType>,
+  name: MetricName,
+  read: Samples[MetricName],
+): void {
   const { type, labels, help }: MetricFacts = metrics[name];
   const options = { name, help, labelNames: [...labels], registers: [registry] };
   if (type === "histogram") {
@@ -58,17 +82,25 @@ class ReadHistogram extends Gauge {
 /** The series of a histogram in the text format: a bucket holds what the smaller ones hold. */
 function seriesOf(
   name: string,
-  { labels, value: { bounds, counts, sum } }: Sample<HistogramValue>,
+  { labels, value: { bounds, counts, sum, exemplars } }: Sample<HistogramValue>,
 ) {
   let count = 0;
   const buckets = counts.map((own, index) => {
     count += own;
     const le = index < bounds.length ? String(bounds[index]) : "+Inf";
-    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
+    const exemplar = exemplarOf(exemplars[index]);
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count, ...exemplar };
   });
   return [
     ...buckets,
     { metricName: `${name}_sum`, labels, value: sum },
     { metricName: `${name}_count`, labels, value: count },
   ];
+}
+
+/** As the library writes it, and only in OpenMetrics. */
+function exemplarOf(known: Exemplar | undefined) {
+  if (known === undefined) return undefined;
+  const { traceId, value, epochSeconds: timestamp } = known;
+  return { exemplar: { labelSet: { trace_id: traceId }, value, timestamp } };
 }

@@ -2,6 +2,13 @@
  * Numbers of a histogram: plain, as all that is counted, so that counting cannot fail.
  */
 
+/** A trace that shows an observation. */
+export interface Exemplar {
+  readonly traceId: string;
+  readonly value: number;
+  readonly epochSeconds: number;
+}
+
 /** A histogram at a moment. */
 export interface HistogramValue {
   /** Upper bounds of the buckets but the last, ascending. */
@@ -9,6 +16,8 @@ export interface HistogramValue {
   /** Of each bucket for itself; one more than bounds. */
   readonly counts: readonly number[];
   readonly sum: number;
+  /** The last of each bucket that has any. */
+  readonly exemplars: readonly (Exemplar | undefined)[];
 }
 
 /** Seconds: from what a hit of the pool takes to the longest calls, about threefold each. */
@@ -20,6 +29,7 @@ export const secondsBounds: readonly number[] = [
 export class Histogram implements HistogramValue {
   readonly bounds: readonly number[];
   readonly counts: number[];
+  readonly exemplars: (Exemplar | undefined)[] = [];
   sum = 0;
 
   constructor(bounds: readonly number[] = secondsBounds) {
@@ -27,10 +37,11 @@ export class Histogram implements HistogramValue {
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  observe(value: number): void {
+  observe(value: number, shownBy?: Omit<Exemplar, "value">): void {
     this.sum += value;
     const found = this.bounds.findIndex((bound) => value <= bound);
     const bucket = found < 0 ? this.bounds.length : found;
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    if (shownBy !== undefined) this.exemplars[bucket] = { ...shownBy, value };
   }
 }

@@ -45,9 +45,9 @@ interface OpenStep {
 /** Follows one delivery, and sends its spans at its end if its trace is recorded. */
 export class CallSpans implements CallFollower, CallTrace {
   readonly traceId: string;
+  readonly isSampled: boolean;
   readonly #parts: SpanParts;
   readonly #parent: TraceContext | undefined;
-  readonly #isSampled: boolean;
   readonly #spanId = newSpanId();
   /** Ids of steps that have one before they begin. */
   readonly #ids = new Map<CallStep, string>();
@@ -66,7 +66,7 @@ export class CallSpans implements CallFollower, CallTrace {
     this.#startMonotonicMs = clock.monotonicMs();
     this.#parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
     this.traceId = this.#parent?.traceId ?? newTraceId();
-    this.#isSampled = sampler(this.traceId, this.#parent);
+    this.isSampled = sampler(this.traceId, this.#parent);
     this.#step = { step: "receive", spanId: newSpanId(), startMs: this.#startMs };
     this.#attributes = {
       "messaging.system": messagingSystem,
@@ -83,7 +83,7 @@ export class CallSpans implements CallFollower, CallTrace {
 
   traceparentOf(step: CallStep): string {
     const spanId = this.#step.step === step ? this.#step.spanId : this.#idOf(step);
-    return formatTraceparent({ traceId: this.traceId, spanId, isSampled: this.#isSampled });
+    return formatTraceparent({ traceId: this.traceId, spanId, isSampled: this.isSampled });
   }
 
   enter(step: CallStep): void {
@@ -113,7 +113,7 @@ export class CallSpans implements CallFollower, CallTrace {
   }
 
   end({ outcome, settlement }: CallEnding): void {
-    if (!this.#isSampled) return;
+    if (!this.isSampled) return;
     const endMs = this.#nowMs();
     this.#leave(endMs);
     const isFailed = !harmless.has(outcome);
@@ -135,7 +135,7 @@ export class CallSpans implements CallFollower, CallTrace {
   }
 
   #leave(endMs: number): void {
-    if (!this.#isSampled) return;
+    if (!this.isSampled) return;
     const { step, spanId, startMs } = this.#step;
     const isPublish = step === "publish";
     this.#spans.push({

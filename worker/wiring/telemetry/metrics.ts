@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
 import type { PoolStats, Starts } from "../../pool/starts.ts";
 import type { Semaphore } from "../../support/semaphore.ts";
-import type { Health, Page } from "../../telemetry/health.ts";
+import type { Health, MakePage } from "../../telemetry/health.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 import { CallCounts } from "../../telemetry/metrics/call-counts.ts";
 import { type Sample, type Samples, only } from "../../telemetry/metrics/catalog.ts";
@@ -35,7 +35,7 @@ export class WorkerMetrics implements Disposable {
   readonly calls: CallCounts;
   readonly store = new StoreCounts();
   /** Makes a page; see {@link openPage}. */
-  readonly page: () => Promise<Page>;
+  readonly page: MakePage;
   readonly #health: Pick<Health, "missing" | "warnings">;
   readonly #loop: LoopDelay | undefined;
   #parts: MeasuredParts | undefined;
@@ -46,7 +46,10 @@ export class WorkerMetrics implements Disposable {
     { clock, log }: Pick<Host, "clock" | "log">,
     health: Pick<Health, "missing" | "warnings">,
   ) {
-    this.calls = new CallCounts(() => clock.monotonicMs());
+    this.calls = new CallCounts(
+      () => clock.monotonicMs(),
+      () => clock.nowMs(),
+    );
     this.#health = health;
     if (healthPort !== 0) this.#loop = new LoopDelay();
     this.page = openPage(this.#samples(), log);
@@ -151,14 +154,14 @@ export class WorkerMetrics implements Disposable {
  * Makes pages of these metrics. The first page loads the library, which a worker that nobody asks
  * does without. Rejects where one cannot be made; the log has the first cause.
  */
-export function openPage(samples: Samples, log: EventLog<"warn">): () => Promise<Page> {
-  let loading: Promise<() => Promise<Page>> | undefined;
+export function openPage(samples: Samples, log: EventLog<"warn">): MakePage {
+  let loading: Promise<MakePage> | undefined;
   let hasFailed = false;
-  return async () => {
+  return async (accept) => {
     try {
       loading ??= load(samples);
       const makePage = await loading;
-      return await makePage();
+      return await makePage(accept);
     } catch (error) {
       // The next request tries again: a cause such as too many open files passes.
       loading = undefined;
@@ -169,7 +172,7 @@ export function openPage(samples: Samples, log: EventLog<"warn">): () => Promise
   };
 }
 
-async function load(samples: Samples): Promise<() => Promise<Page>> {
+async function load(samples: Samples): Promise<MakePage> {
   const { exposition } = await import("../../telemetry/metrics/exposition.ts");
   return exposition(samples);
 }

@@ -38,5 +38,8 @@ export function followedBy(
   tracing: Tracing | undefined,
 ): (received: ReceivedCall) => CallFollower {
   if (tracing === undefined) return () => counts.follow();
-  return (received) => followAll([counts.follow(), tracing.follow(received)]);
+  return (received) => {
+    const traced = tracing.follow(received);
+    return followAll([counts.follow(traced.trace), traced]);
+  };
 }

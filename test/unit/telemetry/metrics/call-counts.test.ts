@@ -56,6 +56,37 @@ test("a call counts by tool, profile and outcome, with its time in each step", a
   });
 });
 
+test("a page of OpenMetrics has the last recorded trace of each bucket, and the same names", async () => {
+  const [clock, epochMs] = [{ ms: 0 }, 1_700_000_000_500];
+  const counts = new CallCounts(
+    () => clock.ms,
+    () => epochMs,
+  );
+  counts.serve(["weather"]);
+  const call = (ms: number, trace?: { traceId: string; isSampled: boolean }): void => {
+    const follower = counts.follow(trace);
+    follower.resolved("weather");
+    clock.ms += ms;
+    follower.end({ outcome: "ok", settlement: "accepted" });
+  };
+  call(20, { traceId: "a".repeat(32), isSampled: true });
+  call(25, { traceId: "b".repeat(32), isSampled: true });
+  call(25, { traceId: "c".repeat(32), isSampled: false });
+  call(25);
+  const makePage = exposition({ ...noSamples, ...counts.samples });
+  const open = await makePage("application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
+  expect(open.contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+  expect(open.text.endsWith("\n# EOF\n")).toBe(true);
+  const exemplar = / # .*$/gm;
+  expect(open.text.match(exemplar)).toEqual([
+    ` # {trace_id="${"b".repeat(32)}"} 0.025 1700000000.5`,
+  ]);
+  // The first page of OpenMetrics does not rename what is on others.
+  const plain = await makePage("text/plain");
+  expect(plain.text).not.toMatch(exemplar);
+  expect(parseMetrics(open.text.replaceAll(exemplar, ""))).toEqual(parseMetrics(plain.text));
+});
+
 test("a call of a tool that is not served adds no series", async () => {
   const { counts, read } = newCounts("weather");
   const ending = { outcome: "TOOL_NOT_AVAILABLE", settlement: "accepted" } as const;
