@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { encodeRequest } from "../../../harness/messages.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { callSteps } from "../../../worker/telemetry/call-follower.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
 import { DevClient } from "../../support/brokers/dev-client.ts";
 import { patience } from "../../support/patience.ts";
 import { type Collector, startCollector } from "../../support/tracing/collector.ts";
@@ -204,3 +205,22 @@ test.for([
     expect(logged()).toHaveLength(1);
   },
 );
+
+test("the page of metrics shows the trace of a recorded call", async () => {
+  await using collector = await startCollector();
+  const [port] = await freePorts(1);
+  const environment = { HEALTH_PORT: String(port), HEALTH_HOST: "127.0.0.1" };
+  const rig = await setUp(collector.endpoint, environment);
+  await callWith(rig, "traced", { traceparent: sampled });
+  await callWith(rig, "fails", { traceparent: unsampled }, "unsampled");
+  const exemplars = async (): Promise<readonly string[]> => {
+    const headers = { accept: "application/openmetrics-text" };
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).text();
+    expect(text).toContain('str_call_duration_seconds_count{tool="fails"} 1\n');
+    return text.split("\n").filter((line) => line.includes(" # {"));
+  };
+  await vi.waitFor(async () => expect(await exemplars()).toHaveLength(1), patience);
+  const [shown] = await exemplars();
+  expect(shown).toMatch(/^str_call_duration_seconds_bucket\{tool="traced",le="[\d.]+"\} 1 # /);
+  expect(shown).toContain(`{trace_id="${traceId}"}`);
+});
