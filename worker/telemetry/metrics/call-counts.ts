@@ -9,6 +9,9 @@ import { Histogram } from "./histogram.ts";
 import { ServedTools } from "./served-tools.ts";
 import { Tally } from "./tally.ts";
 
+/** Deliveries that another one answers: their short times say nothing of the tool. */
+const withoutDuration: ReadonlySet<string> = new Set(["duplicate", "requeued"]);
+
 /** The counts of one tool. */
 class ToolCalls {
   readonly ended = new Tally<"profile" | "outcome">();
@@ -95,6 +98,7 @@ export class CallCounts {
         this.#settled.add({ settlement });
         if (tool === undefined) return this.#refused.add({ outcome });
         tool.ended.add({ profile, outcome });
+        if (withoutDuration.has(outcome)) return;
         const shownBy =
           trace?.isSampled === true
             ? { traceId: trace.traceId, epochSeconds: this.#epochMs() / 1000 }

@@ -124,3 +124,17 @@ test("each settlement has a value before its first delivery, so that the first o
       0,
     );
 });
+
+test("a delivery that another one answers counts, and has no duration", async () => {
+  const { counts, read } = newCounts("weather");
+  for (const outcome of ["duplicate", "requeued"]) {
+    const call = counts.follow();
+    call.resolved("weather");
+    call.end({ outcome, settlement: "none" });
+  }
+  expect(await read()).toMatchObject({
+    'str_calls_total{tool="weather",profile="",outcome="duplicate"}': 1,
+    'str_calls_total{tool="weather",profile="",outcome="requeued"}': 1,
+    'str_call_duration_seconds_count{tool="weather"}': 0,
+  });
+});

@@ -32,7 +32,7 @@ export const callMetrics = {
   str_call_duration_seconds: {
     type: "histogram",
     labels: ["tool"],
-    help: "Time of calls from receipt to end.",
+    help: "Time of calls from receipt to end; not of duplicate and requeued deliveries.",
   },
   str_call_step_duration_seconds: {
     type: "histogram",
