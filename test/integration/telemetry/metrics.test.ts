@@ -100,6 +100,9 @@ test("slots, waiting calls and idle sandboxes are those of the moment", async ()
 
 test("a manifest that cannot be used shows, and the last good one stays", async () => {
   const good = await readFile(rig.manifestPath, "utf8");
+  const revisions = async (): Promise<readonly string[]> =>
+    Object.keys(await fetchMetrics(port)).filter((name) => name.startsWith("str_manifest_info{"));
+  const before = await revisions();
   const write = async (text: string): Promise<void> => {
     await writeFile(`${rig.manifestPath}.new`, text);
     await rename(`${rig.manifestPath}.new`, rig.manifestPath);
@@ -115,6 +118,9 @@ test("a manifest that cannot be used shows, and the last good one stays", async 
     'str_tools{state="served"}': 4,
   });
   expect(await fetchMetricsText(port)).not.toContain("raises");
+  const after = await revisions();
+  expect([before.length, after.length]).toEqual([1, 1]);
+  expect(after).not.toEqual(before);
 });
 
 test("every metric of the catalogue has values, with its labels alone", async () => {

@@ -17,6 +17,9 @@ import { StoreCounts } from "../../telemetry/metrics/store-counts.ts";
 import type { Foundation } from "../foundation.ts";
 import type { Host } from "../host.ts";
 
+/** Digits of a revision that tell manifests apart. */
+const revisionDigits = 12;
+
 /** Parts of a worker that are read when a page is made. */
 export interface MeasuredParts {
   readonly foundation: Pick<Foundation, "catalog" | "environments" | "store">;
@@ -100,6 +103,7 @@ export class WorkerMetrics implements Disposable {
       str_ready: () => only(this.#health.missing().length === 0 ? 1 : 0),
       str_warnings: () => only(this.#health.warnings?.().length ?? 0),
       str_tools: () => this.#tools(),
+      str_manifest_info: () => this.#manifest(),
       str_manifest_loads_total: () => only(this.#loads),
       str_manifest_usable: () =>
         this.#read(({ foundation }) => (foundation.catalog.isUsable ? 1 : 0)),
@@ -138,6 +142,12 @@ export class WorkerMetrics implements Disposable {
       { labels: { state: "served" }, value: tools.size },
       { labels: { state: "unavailable" }, value: unavailable.size },
     ];
+  }
+
+  #manifest(): readonly Sample[] {
+    if (this.#parts === undefined) return [];
+    const { revision } = this.#parts.foundation.catalog.manifest;
+    return [{ labels: { revision: revision.slice(0, revisionDigits) }, value: 1 }];
   }
 
   #environments(): readonly Sample[] {

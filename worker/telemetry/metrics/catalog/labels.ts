@@ -17,6 +17,7 @@ export const metricLabels = {
   store: "`filesystem`, `s3`, `gcs`, `memory`",
   operation: "`open`, `save`, `delete`",
   state: "of environments `ready`, `installing`, `failed`; of tools `served`, `unavailable`",
+  revision: "the first 12 digits of the hash of a manifest",
   verdict: "`allowed` or `refused`",
   direction:
     "of connections `sent` or `received`, as the tool sees it; of artifacts `read` or `written`",

@@ -69,6 +69,11 @@ export const surroundingMetrics = {
     labels: ["state"],
     help: "Tools of the manifest in force.",
   },
+  str_manifest_info: {
+    type: "gauge",
+    labels: ["revision"],
+    help: "1 with the revision of the manifest in force, which is the same in workers with one manifest.",
+  },
   str_manifest_loads_total: {
     type: "counter",
     labels: [],
