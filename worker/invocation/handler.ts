@@ -13,9 +13,8 @@ import {
   decodeRequest,
   readReplyAddress,
 } from "../protocol/messages/request.ts";
-import { parseInvokeTopic } from "../protocol/topics.ts";
-import { readTraceparent, traceIdOf, traceparentProperty } from "../protocol/traceparent.ts";
-import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
+import { traceparentProperty } from "../protocol/traceparent.ts";
+import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { withSendingTime } from "./age.ts";
@@ -35,12 +34,13 @@ import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
 import type { ReceivedDelivery } from "./consumer.ts";
+import { type FollowParts, follow, withTrace } from "./follow.ts";
 import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "./read-request.ts";
 import { settle } from "./settle.ts";
 import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
 /** Dependencies of the handler; `wire-consumer.ts` wires them. */
-export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingParts {
+export interface HandlerParts extends AuditParts, CallParts, FollowParts, ReadParts, ServingParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly topicTools: TopicTools;
   readonly ledger: Ledger;
@@ -49,8 +49,6 @@ export interface HandlerParts extends AuditParts, CallParts, ReadParts, ServingP
   readonly cancels: Pick<Cancels, "open">;
   /** Most runs of a call that end their workers, before the call is poison. */
   readonly maxRuns: number;
-  /** Follows a delivery from now on. */
-  readonly follow: (received: ReceivedCall) => CallFollower;
   readonly log: Logger;
 }
 
@@ -111,25 +109,14 @@ async function rejectUnaddressed(
   CallAudit.of(parts, delivery, undefined)?.end("rejected");
   const follower = follow(parts, delivery);
   const settlement = await settle([delivery], "rejected", parts.log);
-  follower.end({ outcome: "rejected", settlement: "rejected" });
+  follower.end({ outcome: "rejected", settlement: settlement ?? "none" });
   return settlement;
-}
-
-/** Has metrics and traces follow a delivery; its tool counts if it is served. */
-function follow(
-  { follow: begin, namespace, resolve }: HandlerParts,
-  { topic, queue, deliveryCount, properties }: Delivery,
-): CallFollower {
-  const follower = begin({ queue, deliveryCount, traceparent: readTraceparent(properties) });
-  const tool = parseInvokeTopic(namespace, topic);
-  if (tool !== undefined && resolve(tool) !== undefined) follower.resolved(tool);
-  return follower;
 }
 
 async function deduplicate(received: AddressedDelivery): Promise<Settlement | undefined> {
   const { delivery, address, key, audit } = received;
   const follower = follow(received.parts, delivery);
-  const parts = withTrace(received.parts, address, follower);
+  const parts = withTrace(received.parts, address.traceparent, follower);
   const call = { ...received, parts, follower };
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
@@ -160,16 +147,6 @@ async function deduplicate(received: AddressedDelivery): Promise<Settlement | un
       return settled;
     }
   }
-}
-
-/** Lines of a call that belongs to a trace say so. */
-function withTrace(
-  parts: HandlerParts,
-  { traceparent }: ReplyAddress,
-  { trace }: CallFollower,
-): HandlerParts {
-  const traceId = trace?.traceId ?? (traceparent && traceIdOf(traceparent));
-  return traceId === undefined ? parts : { ...parts, log: parts.log.child({ traceId }) };
 }
 
 async function answerAgain(

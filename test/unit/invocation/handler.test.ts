@@ -521,6 +521,18 @@ describe("a delivery is settled", () => {
     expect(logged).toMatch(/"event":"delivery.settle_failed".*"outcome":"accepted"/);
     expect(logged).toContain("the channel is closed");
   });
+
+  test("and when that fails, metrics do not say that the broker was told", async () => {
+    const { deliver, calls } = newHandler({
+      settle: () => Promise.reject(new Error("the channel is closed")),
+    });
+    expect(await deliver()).toBeUndefined();
+    expect(await deliver({ properties: {} })).toBeUndefined();
+    const told = calls.samples.str_deliveries_settled_total();
+    expect(await told).toContainEqual({ labels: { settlement: "accepted" }, value: 0 });
+    expect(await told).toContainEqual({ labels: { settlement: "rejected" }, value: 0 });
+    expect(await told).toContainEqual({ labels: { settlement: "none" }, value: 2 });
+  });
 });
 
 describe("a call that is delivered again", () => {
