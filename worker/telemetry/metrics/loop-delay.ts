@@ -7,6 +7,9 @@ import { Histogram } from "./histogram.ts";
 /** Milliseconds between two looks. */
 export const lookMs = 250;
 
+/** Milliseconds of a stall that count at most: a worker may be stopped for days. */
+const maxStallMs = 600_000;
+
 /** Observes the loop until it is disposed. */
 export class LoopDelay implements Disposable {
   /** Seconds by which the timer was late. */
@@ -25,8 +28,8 @@ export class LoopDelay implements Disposable {
 
   #look(): void {
     const nowMs = performance.now();
-    const lateMs = nowMs - this.#dueMs;
-    this.seconds.observe(Math.max(0, lateMs) / 1000);
+    const lateMs = Math.min(Math.max(0, nowMs - this.#dueMs), maxStallMs);
+    this.seconds.observe(lateMs / 1000);
     // Looks that a stall kept from happening: one look for each stall would hide how long it was.
     for (let missedMs = lateMs - lookMs; missedMs > 0; missedMs -= lookMs)
       this.seconds.observe(missedMs / 1000);

@@ -1,8 +1,7 @@
 /**
  * The delay of the event loop.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { LoopDelay, lookMs } from "../../../../worker/telemetry/metrics/loop-delay.ts";
 
 test("a stall counts for each look that it kept from happening", async () => {
@@ -18,9 +17,28 @@ test("a stall counts for each look that it kept from happening", async () => {
   expect(delay.seconds.sum).toBeGreaterThan(1.4);
 });
 
-test("it observes no more once it is disposed", async () => {
-  const delay = new LoopDelay();
+test("it observes no more once it is disposed", () => {
+  const delay = newDelay();
+  const observed = (): number => delay.seconds.counts.reduce((sum, count) => sum + count);
+  vi.advanceTimersByTime(2 * lookMs);
+  expect(observed()).toBe(2);
   delay[Symbol.dispose]();
-  await sleep(lookMs + 100);
-  expect(delay.seconds.counts.every((count) => count === 0)).toBe(true);
+  vi.advanceTimersByTime(10 * lookMs);
+  expect(observed()).toBe(2);
 });
+
+test("a stall of days counts as one of ten minutes", () => {
+  using delay = newDelay();
+  const laterMs = performance.now() + 3 * 24 * 60 * 60_000;
+  vi.spyOn(performance, "now").mockReturnValue(laterMs);
+  vi.advanceTimersByTime(lookMs);
+  const looks = delay.seconds.counts.reduce((sum, count) => sum + count);
+  expect(looks).toBe(600_000 / lookMs);
+});
+
+/** On a clock that the test moves. */
+function newDelay(): LoopDelay {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  return new LoopDelay();
+}
