@@ -7,7 +7,7 @@
 import type { Clock } from "../../worker/support/clock.ts";
 import { type Latencies, LatencyHistogram } from "./latencies.ts";
 
-/** What is called when. */
+/** A schedule of calls, and how they are made. */
 export interface LoadOptions {
   /** Milliseconds from the start at which each call is due, in order. */
   readonly dueMs: Iterable<number>;

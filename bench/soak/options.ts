@@ -9,7 +9,7 @@ const brokerKinds: readonly BrokerKind[] = ["dev", "amqp", "solace"];
 /** Calls a second: a small part of what two cores answer. */
 const defaultRate = "10";
 
-/** What was given, as text. */
+/** The options of the command line, as text. */
 export interface SoakArguments {
   readonly soak?: string | undefined;
   readonly rate?: string | undefined;

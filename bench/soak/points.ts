@@ -1,5 +1,5 @@
 /**
- * What is read of a worker every second, gathered into a bounded number of points in time.
+ * Samples of a worker, one a second, merged into a bounded number of points for the plot.
  */
 import type { MetricValues } from "../../test/support/metrics/metrics-page.ts";
 import type { Delays } from "../loop-delays.ts";

@@ -69,9 +69,13 @@ describe("a load", () => {
       made.push(index);
       return promise;
     };
-    const running = new Load({ ...options, dueMs: [0, 1, 2, 3], maxInFlight: 2, call }).run();
-    setTimeout(() => resolve(undefined), 20);
-    const { missed, latencies } = await running;
+    function* dueMs(): Generator<number> {
+      yield* [0, 1, 2, 3];
+      // All of them were due by now.
+      resolve(undefined);
+    }
+    const load = new Load({ ...options, dueMs: dueMs(), maxInFlight: 2, call });
+    const { missed, latencies } = await load.run();
     expect(made).toEqual([0, 1]);
     expect(missed).toBe(2);
     expect(latencies.count).toBe(2);
