@@ -1,5 +1,5 @@
 /**
- * What a call tells of its way, to metrics and traces alike.
+ * The events of a call that metrics and traces follow.
  */
 
 /** The steps of a call in their order, with what each does. */
@@ -50,7 +50,7 @@ export interface CallTrace {
 export interface CallEnding {
   /** `ok`, the code of an error, or why there was no answer. */
   readonly outcome: string;
-  /** What the broker was told; `none`: nothing. */
+  /** How the delivery was settled; `none` if the broker does not know. */
   readonly settlement: string;
 }
 
@@ -59,7 +59,7 @@ export interface CallEnding {
  * throw nor wait.
  */
 export interface CallFollower {
-  /** Undefined where nobody traces the call. */
+  /** Undefined without tracing. */
   readonly trace?: CallTrace | undefined;
   /** A step begins, and with it the one before ends. A call may end in any step. */
   enter(step: CallStep): void;
@@ -71,7 +71,7 @@ export interface CallFollower {
   ran(facts: RunFacts): void;
   /** A limit, by its word in answers, has ended the call's sandbox. */
   limitReached(limit: string): void;
-  /** The last that is told. */
+  /** The delivery has ended; no other method is called afterwards. */
   end(ending: CallEnding): void;
 }
 
@@ -85,7 +85,7 @@ export const followsNothing: CallFollower = {
   end: () => undefined,
 };
 
-/** Tells each of them what it is told; the trace is that of the one that has one. */
+/** Passes each event on to all of them; the trace is that of the first with one. */
 export function followAll(followers: readonly CallFollower[]): CallFollower {
   const tell = (say: (follower: CallFollower) => void): void => followers.forEach(say);
   return {

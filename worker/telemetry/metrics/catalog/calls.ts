@@ -12,7 +12,7 @@ export const callMetrics = {
   str_deliveries_settled_total: {
     type: "counter",
     labels: ["settlement"],
-    help: "Deliveries that have ended, by what the broker was told; rejected ones are dead letters.",
+    help: "Deliveries that have ended, by their settlement; rejected ones are dead letters.",
   },
   str_deliveries_running: {
     type: "gauge",

@@ -8,7 +8,7 @@ export const metricLabels = {
   profile: "a sandbox profile",
   outcome:
     "`ok`, an [error code](protocol.md#error-codes), or of a call without an answer of its own `requeued`, `duplicate`, `rejected`, `unanswered`; of an artifact `ok`, `refused` (such as one that is not found), `cancelled`, or `failed` by the store",
-  settlement: "what the broker was told: `accepted`, `failed`, `rejected`, or `none`",
+  settlement: "how deliveries were settled: `accepted`, `failed`, `rejected`, or `none`",
   step: "a step of a call: `receive`, `queue`, `acquire`, `stage`, `run`, `collect`, `publish`",
   start: "how a sandbox was started: `cold`, `pool`, `template`",
   limit:
