@@ -73,11 +73,14 @@ interface NewCall extends AddressedCall {
   readonly signals: RunSignals;
 }
 
-/** How a call's deliveries are settled, and the response that the ledger remembers. */
-interface HandlerResult {
+/** How a delivery ended. */
+interface DeliveryEnd {
   readonly settlement: Settlement | undefined;
-  /** For the audit log. */
   readonly end: CallEnd;
+}
+
+/** How a call's deliveries are settled, and the response that the ledger remembers. */
+interface HandlerResult extends DeliveryEnd {
   readonly remembered?: EncodedResponse | undefined;
 }
 
@@ -98,7 +101,7 @@ export function receiveDelivery(
   const key = deduplicationKey(delivery, address.replyTo);
   const audit = CallAudit.of(parts, delivery, key);
   const call = { parts, delivery, address, key, signals, audit };
-  return { isRunning: () => parts.ledger.isRunning(key), handle: () => deduplicate(call) };
+  return { isRunning: () => parts.ledger.isRunning(key), handle: () => handle(call) };
 }
 
 async function rejectUnaddressed(
@@ -113,11 +116,21 @@ async function rejectUnaddressed(
   return settlement;
 }
 
-async function deduplicate(received: AddressedDelivery): Promise<Settlement | undefined> {
-  const { delivery, address, key, audit } = received;
-  const follower = follow(received.parts, delivery);
-  const parts = withTrace(received.parts, address.traceparent, follower);
-  const call = { ...received, parts, follower };
+/** Ends the follower on every path. */
+async function handle(received: AddressedDelivery): Promise<Settlement | undefined> {
+  const follower = follow(received.parts, received.delivery);
+  const parts = withTrace(received.parts, received.address.traceparent, follower);
+  let ended: DeliveryEnd = { end: "unanswered", settlement: undefined };
+  try {
+    ended = await deduplicate({ ...received, parts, follower });
+  } finally {
+    follower.end({ outcome: ended.end, settlement: ended.settlement ?? "none" });
+  }
+  return ended.settlement;
+}
+
+async function deduplicate(call: AddressedCall): Promise<DeliveryEnd> {
+  const { parts, delivery, address, key, audit, follower } = call;
   const { topic, deliveryCount } = delivery;
   const known = parts.ledger.receive(key, delivery);
   if (known.state !== "new") audit?.end("duplicate");
@@ -125,15 +138,11 @@ async function deduplicate(received: AddressedDelivery): Promise<Settlement | un
     case "running":
       logEvent(parts.log, "call.redelivered_while_running", { topic, deliveryCount });
       // It is settled with the call that runs.
-      follower.end({ outcome: "duplicate", settlement: "none" });
-      return undefined;
-    case "answered": {
+      return { end: "duplicate", settlement: undefined };
+    case "answered":
       logEvent(parts.log, "call.redelivered_after_answer", { topic, deliveryCount });
       follower.enter("publish");
-      const settlement = await answerAgain(call, known.response);
-      follower.end({ outcome: "duplicate", settlement: settlement ?? "none" });
-      return settlement;
-    }
+      return { end: "duplicate", settlement: await answerAgain(call, known.response) };
     case "new": {
       using entry = known.entry;
       using claim = parts.claims.open(key, delivery, entry);
@@ -142,9 +151,7 @@ async function deduplicate(received: AddressedDelivery): Promise<Settlement | un
       const { settlement, remembered, end } = await handleNew({ ...call, claim, signals });
       audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.
-      const settled = await settle(entry.end(remembered), settlement, parts.log);
-      follower.end({ outcome: end, settlement: settled ?? "none" });
-      return settled;
+      return { end, settlement: await settle(entry.end(remembered), settlement, parts.log) };
     }
   }
 }

@@ -535,6 +535,22 @@ describe("a delivery is settled", () => {
   });
 });
 
+test("a delivery whose handling throws is not counted as running", async () => {
+  const claims: Claims = {
+    ...guessedClaims,
+    open: (...call) => ({
+      ...guessedClaims.open(...call),
+      isAnswered: () => Promise.reject(new Error("a defect")),
+    }),
+  };
+  const { deliver, calls } = newHandler({ claims });
+  await expect(deliver()).rejects.toThrow("a defect");
+  expect(await calls.samples.str_deliveries_running()).toMatchObject([{ value: 0 }]);
+  expect(await calls.samples.str_calls_total()).toMatchObject([
+    { labels: { outcome: "unanswered" }, value: 1 },
+  ]);
+});
+
 describe("a call that is delivered again", () => {
   const again = { redelivered: true, deliveryCount: 2 };
 
