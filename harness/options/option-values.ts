@@ -6,7 +6,7 @@ import { InvalidArgumentError } from "commander";
 import type { ArtifactReference } from "../../worker/protocol/invocation.ts";
 import { maxTimeoutSeconds } from "../../worker/protocol/limits.ts";
 import { namespaceProblem, toolNameProblem } from "../../worker/protocol/topics.ts";
-import { isTraceparent } from "../../worker/protocol/traceparent.ts";
+import { isTraceparent } from "../../worker/protocol/trace-context.ts";
 import {
   JsonError,
   type JsonObject,

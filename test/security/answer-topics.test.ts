@@ -59,15 +59,16 @@ test(
     const place = responseTopic(namespace, "caller", "call");
     const { call, messages } = await setUp(place);
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    const others = { userId: "u", authToken: "t", [namespace]: "p", tracestate: "a=b" };
-    await call({ replyTo: place, statusTo: place, traceparent, ...others });
+    const others = { userId: "u", authToken: "t", [namespace]: "p" };
+    const trace = { traceparent, tracestate: "a=b" };
+    await call({ replyTo: place, statusTo: place, ...trace, ...others });
     const names: string[] = [];
     for await (const { userProperties } of messages) {
       names.push(...Object.keys(userProperties));
       if (names.length >= 3) break;
     }
     // The status comes first.
-    expect(names).toEqual(["timestamp", "traceparent", "timestamp"]);
+    expect(names).toEqual(["timestamp", "traceparent", "tracestate", "timestamp"]);
   },
 );
 

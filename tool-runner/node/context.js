@@ -76,6 +76,7 @@ export class Context {
     this.taskId = options.taskId ?? "";
     this.deadlineMs = options.deadlineMs;
     this.traceparent = options.traceparent;
+    this.tracestate = options.tracestate;
     this.#artifacts = new Map(entries(options.artifacts ?? {}));
     this.#filenames = new Map(entries(options.filenames ?? {}));
     this.#config = options.config ?? {};

@@ -122,6 +122,7 @@ class Run {
       onStatus: (text, details) => statuses.send(text, details),
       ...(call.deadline_ms === 0 ? {} : { deadlineMs: call.deadline_ms }),
       ...(call.traceparent === "" ? {} : { traceparent: call.traceparent }),
+      ...(call.tracestate === "" ? {} : { tracestate: call.tracestate }),
       get signal() {
         return signalOfProcess();
       },

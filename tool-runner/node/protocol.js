@@ -38,6 +38,7 @@ const errorMaxCharacters = 4_000;
  * @property {boolean} describe
  * @property {number} deadline_ms
  * @property {string} traceparent
+ * @property {string} tracestate
  */
 
 /** What a member is when it is absent or null; its type is the type it must have. */
@@ -61,6 +62,7 @@ const defaults = /** @type {const} */ ({
   describe: false,
   deadline_ms: 0,
   traceparent: "",
+  tracestate: "",
 });
 
 const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);

@@ -76,6 +76,8 @@ export interface ToolContext {
   readonly deadlineMs: number | undefined;
   /** W3C trace context of the call, if it has one. */
   readonly traceparent: string | undefined;
+  /** What vendors of tracing add to it, if the call has a trace context with such a part. */
+  readonly tracestate: string | undefined;
 
   /**
    * Aborts when the call is being ended: its caller has cancelled it, or its time limit has passed.
@@ -207,6 +209,7 @@ export interface ToolContextOptions {
   /** Epoch milliseconds. */
   readonly deadlineMs?: number;
   readonly traceparent?: string;
+  readonly tracestate?: string;
   /** What the tool finds as its `signal`; one that never aborts where not given. */
   readonly signal?: AbortSignal;
 }

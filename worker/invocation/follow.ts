@@ -4,7 +4,7 @@
 import type { Delivery } from "../broker/broker.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
-import { readTraceparent, traceIdOf } from "../protocol/traceparent.ts";
+import { readTraceparent, traceIdOf } from "../protocol/trace-context.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import type { Logger } from "../telemetry/logger.ts";
 

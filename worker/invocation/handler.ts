@@ -13,7 +13,7 @@ import {
   decodeRequest,
   readReplyAddress,
 } from "../protocol/messages/request.ts";
-import { traceparentProperty } from "../protocol/traceparent.ts";
+import { traceparentProperty, tracestateProperty } from "../protocol/trace-context.ts";
 import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -277,10 +277,15 @@ async function publish(
 function recipientOf({ delivery, address, follower }: AddressedCall): Recipient {
   const { correlationId } = delivery;
   const traceparent = follower.trace?.traceparentOf("publish") ?? address.traceparent;
+  const { tracestate } = address;
+  const properties = {
+    ...(traceparent !== undefined && { [traceparentProperty]: traceparent }),
+    ...(tracestate !== undefined && { [tracestateProperty]: tracestate }),
+  };
   return {
     topic: address.replyTo,
     ...(correlationId !== undefined && { correlationId }),
-    ...(traceparent !== undefined && { properties: { [traceparentProperty]: traceparent } }),
+    properties,
   };
 }
 

@@ -60,6 +60,8 @@ export interface Invocation {
   readonly sentAtClock?: SendingClock;
   /** W3C trace context of the call. */
   readonly traceparent?: string;
+  /** What vendors of tracing add to it, as the caller sent it. */
+  readonly tracestate?: string;
 }
 
 /** Clock of the sending time. */

@@ -133,7 +133,10 @@ export interface ToolRunner extends AsyncDisposable {
  */
 export function runnerArgs(
   tool: ToolEntry,
-  invocation: Pick<Invocation, "args" | "toolConfig" | "taskId" | "caller" | "traceparent">,
+  invocation: Pick<
+    Invocation,
+    "args" | "toolConfig" | "taskId" | "caller" | "traceparent" | "tracestate"
+  >,
   artifacts: ReadonlyMap<string, StagedArtifact>,
   paths: { readonly tools: string } & Pick<Sandbox, "locate">,
   limits: { readonly maxResultBytes: number; readonly deadlineMs?: number },
@@ -164,6 +167,7 @@ export function runnerArgs(
     max_result_bytes: limits.maxResultBytes,
     ...(limits.deadlineMs !== undefined && { deadline_ms: limits.deadlineMs }),
     ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
+    ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
   };
 }
 

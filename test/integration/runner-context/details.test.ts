@@ -39,6 +39,7 @@ const facts = `return {
   deadline: ctx.deadlineMs === undefined ? null : ctx.deadlineMs / 1000,
   left: ctx.timeLeftSeconds() ?? null,
   traceparent: ctx.traceparent ?? null,
+  tracestate: ctx.tracestate ?? null,
 };`;
 
 type Run = (options: RunOptions) => Promise<ToolRun>;
@@ -94,9 +95,13 @@ describe.each(runners)("the context of %s", (_name, report, callFacts, [cached, 
   test("knows the deadline and the trace context where the call has them", async () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const deadlineMs = Date.now() + 600_500;
-    const members = { deadline_ms: deadlineMs, traceparent };
+    const members = { deadline_ms: deadlineMs, traceparent, tracestate: "v=1" };
     const known = (await callFacts({ members })).document?.["result"];
-    expect(known).toMatchObject({ deadline: deadlineMs / 1000, traceparent });
+    expect(known).toMatchObject({
+      deadline: deadlineMs / 1000,
+      traceparent,
+      tracestate: "v=1",
+    });
     const { left } = known as { left: number };
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(600.5);
@@ -104,17 +109,17 @@ describe.each(runners)("the context of %s", (_name, report, callFacts, [cached, 
       result: { left: 0 },
     });
     expect((await callFacts({})).document).toMatchObject({
-      result: { deadline: null, left: null, traceparent: null },
+      result: { deadline: null, left: null, traceparent: null, tracestate: null },
     });
   });
 });
 
 test("the asynchronous context of Python has the same members", async () => {
   const run = await runTool("context_tools", "portable_call_facts", {
-    members: { deadline_ms: 1_000, traceparent: "00-1" },
+    members: { deadline_ms: 1_000, traceparent: "00-1", tracestate: "v=1" },
   });
   expect(run.document).toMatchObject({
-    result: { deadline: 1, left: 0, traceparent: "00-1", sent: true },
+    result: { deadline: 1, left: 0, traceparent: "00-1", tracestate: "v=1", sent: true },
   });
   expect(statuses(run)).toEqual(["1 of 2", "Error: no (level=1)", "Partial result: [1]"]);
 });

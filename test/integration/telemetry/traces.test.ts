@@ -14,7 +14,7 @@ import { namespace, startRig } from "../../support/workers/rig.ts";
 
 const traced = `
 def run(ctx):
-    return {"traceparent": ctx.traceparent}
+    return {"traceparent": ctx.traceparent, "tracestate": ctx.tracestate}
 
 def fails(ctx):
     raise ValueError("no")
@@ -62,9 +62,10 @@ async function callWith(
   const { value } = await client.messages(signal).next();
   const { payload, userProperties } = value as { payload: Uint8Array; userProperties: object };
   const { result } = JSON.parse(Buffer.from(payload).toString()) as {
-    result?: { tool_result: { traceparent: string | null } };
+    result?: { tool_result: { traceparent: string | null; tracestate: string | null } };
   };
-  return { userProperties, toolTraceparent: result?.tool_result.traceparent };
+  const { traceparent, tracestate } = result?.tool_result ?? {};
+  return { userProperties, toolTraceparent: traceparent, toolTracestate: tracestate };
 }
 
 /** The spans of one call, once all have come. */
@@ -84,8 +85,9 @@ test("a call is a trace of its steps, which its caller, its tool and its answer 
     OTEL_SERVICE_NAME: "worker-of-tools",
     OTEL_EXPORTER_OTLP_HEADERS: "x-key=hush",
   });
-  const { userProperties, toolTraceparent } = await callWith(rig, "traced", {
+  const { userProperties, toolTraceparent, toolTracestate } = await callWith(rig, "traced", {
     traceparent: sampled,
+    tracestate: "v=1",
   });
   const { root, children, child } = await callOf(collector);
 
@@ -121,9 +123,11 @@ test("a call is a trace of its steps, which its caller, its tool and its answer 
   expect(Math.abs(Number(root.startNs / 1_000_000n) - Date.now())).toBeLessThan(60_000);
 
   expect(toolTraceparent).toBe(`00-${traceId}-${child("run")?.spanId}-01`);
+  expect(toolTracestate).toBe("v=1");
   expect(userProperties).toEqual({
     timestamp: expect.anything() as unknown,
     traceparent: `00-${traceId}-${child("publish")?.spanId}-01`,
+    tracestate: "v=1",
   });
   expect(collector.requests[0]).toMatchObject({
     url: "/v1/traces",
@@ -172,15 +176,14 @@ test("a caller that traces nothing gets no spans, and its trace goes on", async 
 
 test("without a collector, tool, answer and log have the caller's trace", async () => {
   const rig = await setUp(undefined);
-  const { userProperties, toolTraceparent } = await callWith(rig, "traced", {
-    traceparent: sampled,
-  });
-  expect(toolTraceparent).toBe(sampled);
-  expect(userProperties).toMatchObject({ traceparent: sampled });
+  const trace = { traceparent: sampled, tracestate: "v=1" };
+  const { userProperties, toolTraceparent, toolTracestate } = await callWith(rig, "traced", trace);
+  expect([toolTraceparent, toolTracestate]).toEqual([sampled, "v=1"]);
+  expect(userProperties).toMatchObject(trace);
   expect(loggedFacts(rig.logLines, "call.finished")).toMatchObject([{ traceId, id: "call" }]);
-  const none = await callWith(rig, "traced", {}, "other");
-  expect(none.toolTraceparent).toBeNull();
-  expect(none.userProperties).not.toHaveProperty("traceparent");
+  const none = await callWith(rig, "traced", { tracestate: "v=1" }, "other");
+  expect([none.toolTraceparent, none.toolTracestate]).toEqual([null, null]);
+  expect(Object.keys(none.userProperties)).toEqual(["timestamp"]);
 });
 
 test.for([

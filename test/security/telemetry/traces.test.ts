@@ -35,7 +35,9 @@ test("no span has what a caller or a tool chooses", { tags: "promise-R15" }, asy
   const request = encodeRequest(canary, canary, { tool: "telling", ...call });
   const properties = { replyTo, statusTo: replyTo, clientId: canary, [canary]: canary };
   const context = { traceparent: `00-${canary}`, tracestate: `a=${canary}` };
-  await client.publish(invokeTopic(namespace, "telling"), request, properties, signal);
+  const valid = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+  const traced = { ...properties, ...valid, tracestate: `a=${canary}` };
+  await client.publish(invokeTopic(namespace, "telling"), request, traced, signal);
   const withContext = { ...properties, ...context };
   const unserved = invokeTopic(namespace, canary);
   await client.publish(unserved, request, withContext, signal);

@@ -218,24 +218,23 @@ describe("the trace of a caller", () => {
         return Promise.resolve("confirmed");
       },
     });
-    for (const traceparent of [contextOf("a"), contextOf("b")])
-      await deliver({ properties: { replyTo, traceparent } });
-    await deliver();
-    expect(answered).toEqual([
-      { traceparent: contextOf("a") },
+    const traces = [
+      { traceparent: contextOf("a"), tracestate: "v=1" },
       { traceparent: contextOf("b") },
-      undefined,
-    ]);
+      {},
+    ];
+    for (const trace of traces) await deliver({ properties: { replyTo, ...trace } });
+    expect(answered).toEqual(traces);
     const lines = logged().trim().split("\n");
-    const traces = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const again = { event: "call.redelivered_after_answer" };
-    expect(traces).toMatchObject([
+    expect(facts).toMatchObject([
       { event: "call.received", traceId: "a".repeat(32), id: "7" },
       { event: "call.finished", traceId: "a".repeat(32), id: "7" },
       { ...again, traceId: "b".repeat(32) },
       again,
     ]);
-    expect(traces.at(-1)).not.toHaveProperty("traceId");
+    expect(facts.at(-1)).not.toHaveProperty("traceId");
   });
 });
 

@@ -94,8 +94,8 @@ describe("the arguments of a tool runner", () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const limits = { maxResultBytes: 1, deadlineMs: 1_795_200_128_599 };
     expect(
-      runnerArgs(tool, { ...invocation, traceparent }, new Map(), paths, limits),
-    ).toMatchObject({ deadline_ms: 1_795_200_128_599, traceparent });
+      runnerArgs(tool, { ...invocation, traceparent, tracestate: "v=1" }, new Map(), paths, limits),
+    ).toMatchObject({ deadline_ms: 1_795_200_128_599, traceparent, tracestate: "v=1" });
   });
 
   test("do not say where the answer goes", () => {

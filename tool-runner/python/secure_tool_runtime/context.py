@@ -22,7 +22,8 @@ class ToolContext:
 
     Attributes: `user_id`, `session_id`, `app_name` (the calling agent) and `task_id`, all str, as
     the caller sent them; `deadline`, epoch seconds at which the time limit ends the tool;
-    `traceparent`, the call's W3C trace context. The last two are None where there is none.
+    `traceparent` and `tracestate`, the call's W3C trace context. The last three are None where
+    there is none.
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class ToolContext:
         "session_id",
         "task_id",
         "traceparent",
+        "tracestate",
         "user_id",
     )
 
@@ -56,6 +58,7 @@ class ToolContext:
         task_id: str = "",
         deadline: "float | None" = None,
         traceparent: "str | None" = None,
+        tracestate: "str | None" = None,
         cancellation: "Cancellation | None" = None,
         runner_pid: "int | None" = None,
     ) -> None:
@@ -74,6 +77,7 @@ class ToolContext:
         self.task_id: str = task_id
         self.deadline: "float | None" = deadline
         self.traceparent: "str | None" = traceparent
+        self.tracestate: "str | None" = tracestate
 
     def send_status(self, message: str) -> bool:
         """Tells the user how far the tool is. Best effort: False when nobody listens; never raises.

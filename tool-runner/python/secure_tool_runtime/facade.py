@@ -25,8 +25,8 @@ class ToolContextFacade:
 
     The runner makes one per call. A test of a tool can make its own around a `ToolContext`.
 
-    Attributes: `user_id`, `session_id`, `app_name` (the calling agent), `task_id`, `deadline` and
-    `traceparent`, as in ToolContext;
+    Attributes: `user_id`, `session_id`, `app_name` (the calling agent), `task_id`, `deadline`,
+    `traceparent` and `tracestate`, as in ToolContext;
     `user_profile`, which agents do not send to this runtime and which is empty; `state`, a dict for
     the tool, which begins empty with each call; `raw_tool_context`, None, since there is no agent
     in this process.
@@ -40,6 +40,7 @@ class ToolContextFacade:
         self.task_id: str = self._context.task_id
         self.deadline: "float | None" = self._context.deadline
         self.traceparent: "str | None" = self._context.traceparent
+        self.tracestate: "str | None" = self._context.tracestate
         self.user_profile: "dict[str, object]" = {}
         self.state: "dict[str, object]" = {}
         self.raw_tool_context: None = None

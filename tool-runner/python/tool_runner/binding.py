@@ -15,8 +15,8 @@ _CONTEXT_MEMBERS = frozenset(
     "a2a_context app_name artifact_exists auth_token call_llm get_auth_token get_config get_config_string "
     "list_artifacts list_output_artifacts load_artifact load_artifact_by_param load_artifact_metadata "
     "load_artifact_text on_cancel partial_result raw_tool_context report_progress save_artifact save_artifact_text "
-    "send_signal send_status session_id task_id time_left traceparent user_id user_profile "
-    "volume_mounts".split()
+    "send_signal send_status session_id task_id time_left traceparent tracestate user_id "
+    "user_profile volume_mounts".split()
 )
 _CONFIG_NAME = "tool_config"
 _PROVIDER_NAME = "self"

@@ -29,6 +29,7 @@ _DEFAULTS = {
     "max_result_bytes": 10_000_000,
     "deadline_ms": 0,
     "traceparent": "",
+    "tracestate": "",
     "load_only": False,
     "describe": False,
 }

@@ -129,6 +129,7 @@ def _context_of(call: Call) -> ToolContext:
         task_id=call.task_id,
         deadline=call.deadline_ms / 1000 if call.deadline_ms else None,
         traceparent=call.traceparent or None,
+        tracestate=call.tracestate or None,
         runner_pid=os.getpid(),
     )
 

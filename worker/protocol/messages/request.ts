@@ -12,7 +12,7 @@ import type {
 } from "../invocation.ts";
 import { maxTimeoutSeconds } from "../limits.ts";
 import { isPublishableTopic } from "../topics.ts";
-import { readTraceparent } from "../traceparent.ts";
+import { readTraceparent, readTracestate } from "../trace-context.ts";
 
 /** The method of an invoke request (design document, section 5). */
 export const invokeMethod = "sam_remote_tool/invoke";
@@ -43,6 +43,7 @@ export interface ReplyAddress {
   /** Clock of `sentAtMs`; the sender's unless given. */
   readonly sentAtClock?: SendingClock;
   readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
 }
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -115,6 +116,7 @@ export function readReplyAddress(
     statusTo: statusTo !== undefined && isPublishableTopic(statusTo) ? statusTo : undefined,
     sentAtMs: Number.isFinite(timestamp) && timestamp >= earliestSentAtMs ? timestamp : undefined,
     traceparent: readTraceparent(properties),
+    tracestate: readTracestate(properties),
   };
 }
 
@@ -193,6 +195,7 @@ export function decodeRequest(
     sentAtMs: Math.min(address.sentAtMs ?? receivedAtMs, receivedAtMs),
     ...(address.sentAtClock && { sentAtClock: address.sentAtClock }),
     ...(address.traceparent && { traceparent: address.traceparent }),
+    ...(address.tracestate && { tracestate: address.tracestate }),
   });
 }
 

@@ -2,7 +2,7 @@
  * Contexts of traces as text, and which traces are recorded.
  */
 import { describe, expect } from "vitest";
-import { readTraceparent, traceIdOf } from "../../../../worker/protocol/traceparent.ts";
+import { readTraceparent, traceIdOf } from "../../../../worker/protocol/trace-context.ts";
 import { samplerNames, samplerOf } from "../../../../worker/telemetry/tracing/sampler.ts";
 import {
   formatTraceparent,
