@@ -12,11 +12,15 @@ import {
   openMetricsContentType,
 } from "prom-client";
 import type { MakePage } from "../health.ts";
+import { qualityOf } from "./accept.ts";
 import { type MetricName, type Sample, type Samples, metrics } from "./catalog.ts";
 import type { MetricFacts } from "./catalog/facts.ts";
 import type { Exemplar, HistogramValue } from "./histogram.ts";
 
-/** Makes pages of the metrics as they are at a moment; rejects where one cannot be read. */
+/**
+ * Makes pages of the metrics as they are at a moment, in text unless the reader prefers
+ * OpenMetrics. Rejects where one cannot be read.
+ */
 export function exposition(samples: Samples): MakePage {
   // For each format its own: that of OpenMetrics renames the counters that it writes.
   const plain = new Registry<RegistryContentType>();
@@ -26,13 +30,15 @@ export function exposition(samples: Samples): MakePage {
     for (const name of Object.keys(metrics) as MetricName[])
       register(registry, name, samples[name]);
   return async (accept = "") => {
-    const registry = accept.includes(openMetrics) ? open : plain;
+    const isOpen = qualityOf(openMetrics, accept) > qualityOf(plainText, accept);
+    const registry = isOpen ? open : plain;
     return { contentType: registry.contentType, text: await registry.metrics() };
   };
 }
 
 /** The format that has exemplars. */
 const openMetrics = "application/openmetrics-text";
+const plainText = "text/plain";
 
 function register(
   registry: Registry<RegistryContentType>,
