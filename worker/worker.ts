@@ -252,7 +252,7 @@ export class Worker implements AsyncDisposable {
       wireConsumer(config, { host, foundation, session, invoker, signals, follow }),
     );
     metrics.follow({
-      ...{ foundation, session, slots, starts },
+      ...{ foundation, session, slots, starts, tracing: this.#tracing },
       unroutable: () => answers.unroutable,
       conflicts: () => this.#groupWatch?.conflicts.length ?? 0,
     });

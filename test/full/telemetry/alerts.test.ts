@@ -82,6 +82,7 @@ const emptyPanels = [
   "Refused names and requests",
   "Inputs from the local cache",
   "Environments of packages",
+  "Spans that were lost",
 ];
 
 /** An expression of the dashboard as Grafana asks for all workers and tools. */

@@ -136,6 +136,7 @@ test("every metric of the catalogue has values, with its labels alone", async ()
   const without = [
     "str_calls_refused_total",
     "str_limits_unenforced_total",
+    "str_spans_dropped_total",
     "str_artifact_cache_hits_total",
     "str_artifact_cache_misses_total",
     "str_environments",

@@ -22,6 +22,8 @@ const span: Span = {
   isFailed: false,
 };
 
+const neverAborted = new AbortController().signal;
+
 const batch = {
   scheduledDelayMillis: 10,
   exportTimeoutMillis: 30_000,
@@ -29,8 +31,14 @@ const batch = {
   maxExportBatchSize: 100_000,
 };
 
+interface Setting {
+  readonly answer?: Answering;
+  readonly giveUp?: AbortSignal;
+  readonly limits?: Partial<typeof batch>;
+}
+
 /** An export to a collector, on a clock that tells how long it was to wait and does not. */
-async function setUp(answer?: Answering, giveUp = new AbortController().signal) {
+async function setUp({ answer, giveUp = neverAborted, limits }: Setting = {}) {
   const collector = await startCollector(answer);
   onTestFinished(() => collector[Symbol.asyncDispose]());
   const log = keptLog();
@@ -42,7 +50,8 @@ async function setUp(answer?: Answering, giveUp = new AbortController().signal) 
     },
   };
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-  const exported = new SpanExport({ batch, resource: {} }, environment, { clock, log, giveUp });
+  const settings = { batch: { ...batch, ...limits }, resource: {} };
+  const exported = new SpanExport(settings, environment, { clock, log, giveUp });
   return { collector, exported, log, waits };
 }
 
@@ -67,14 +76,54 @@ test("a span arrives as it was", async () => {
 test("spans of deliveries that the thread does not keep up with are dropped", async () => {
   const { collector, exported } = await setUp();
   for (let call = 0; call < 1_500; call++) exported.send([span]);
+  expect(exported.dropped).toBe(500);
   await vi.waitFor(() => expect(collector.spans).toHaveLength(1_000), patience);
   exported.send([span]);
   await exported[Symbol.asyncDispose]();
   expect(collector.spans).toHaveLength(1_001);
+  expect(exported.dropped).toBe(500);
+});
+
+test("spans that the full queue has no room for are dropped and counted", async () => {
+  const limits = { maxQueueSize: 3, maxExportBatchSize: 1 };
+  const { collector, exported, log } = await setUp({ answer: silence, limits });
+  exported.send([span]);
+  await vi.waitFor(() => expect(collector.requests).toHaveLength(1), patience);
+  exported.send([span, span]);
+  exported.send([span, span, span]);
+  await vi.waitFor(() => expect(exported.dropped).toBe(2), patience);
+  expect(log.events).toEqual([]);
+  await exported[Symbol.asyncDispose]();
+  // Those on their way and in the queue are lost with the end.
+  expect(exported.dropped).toBe(6);
+});
+
+test("each outage of the collector is logged once, and its end with the spans that were lost", async () => {
+  let status = 401;
+  const answer: Answering = (response) => response.writeHead(status).end();
+  const { exported, log } = await setUp({ answer });
+  const untilDropped = (count: number) =>
+    vi.waitFor(() => expect(exported.dropped).toBe(count), patience);
+  const untilLogged = (...events: readonly string[]) =>
+    vi.waitFor(() => expect(log.events).toEqual(events), patience);
+  exported.send([span, span]);
+  await untilDropped(2);
+  exported.send([span]);
+  await untilDropped(3);
+  expect(log.events).toEqual(["tracing.failed"]);
+  status = 200;
+  exported.send([span]);
+  await untilLogged("tracing.failed", "tracing.recovered");
+  expect(log.factsOf("tracing.recovered")).toEqual([{ dropped: 3 }]);
+  status = 400;
+  exported.send([span]);
+  await untilDropped(4);
+  await untilLogged("tracing.failed", "tracing.recovered", "tracing.failed");
+  await exported[Symbol.asyncDispose]();
 });
 
 test("a collector that does not answer keeps the end waiting for a limited time", async () => {
-  const { collector, exported, waits } = await setUp(silence);
+  const { collector, exported, waits } = await setUp({ answer: silence });
   exported.send([span]);
   await vi.waitFor(() => expect(collector.requests).toHaveLength(1), patience);
   await exported[Symbol.asyncDispose]();
@@ -82,7 +131,7 @@ test("a collector that does not answer keeps the end waiting for a limited time"
 });
 
 test("the last export is given up with the worker", async () => {
-  const { exported } = await setUp(() => undefined, AbortSignal.abort());
+  const { exported } = await setUp({ answer: () => undefined, giveUp: AbortSignal.abort() });
   exported.send([span]);
   const startMs = performance.now();
   await exported[Symbol.asyncDispose]();
@@ -92,8 +141,9 @@ test("the last export is given up with the worker", async () => {
 test("an end of the thread is logged, and fails nothing", async () => {
   const { exported, log } = await setUp();
   exported.send([null as unknown as Span]);
-  await vi.waitFor(() => expect(log.events).toEqual(["tracing.failed"]), patience);
+  await vi.waitFor(() => expect(exported.dropped).toBe(1), patience);
   exported.send([span]);
+  expect(exported.dropped).toBe(2);
   await exported[Symbol.asyncDispose]();
-  expect(log.events).toHaveLength(1);
+  expect(log.events).toEqual(["tracing.failed"]);
 });

@@ -7,6 +7,7 @@ import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { callSteps } from "../../../worker/telemetry/call-follower.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
 import { DevClient } from "../../support/brokers/dev-client.ts";
+import { fetchMetrics } from "../../support/metrics/metrics-page.ts";
 import { patience } from "../../support/patience.ts";
 import { type Collector, startCollector } from "../../support/tracing/collector.ts";
 import { loggedFacts } from "../../support/workers/kept-log.ts";
@@ -190,12 +191,24 @@ test.for([
   ["refuses", false, "the collector answers with 401"],
   ["is not there", true, "ECONNREFUSED"],
 ] as const)(
-  "a collector that %s is logged once and keeps no call and no end waiting",
+  "a collector that %s is logged once, and keeps no call and no end waiting; its spans count as lost",
   async ([, isGone, reason]) => {
     const collector = await startCollector((response) => response.writeHead(401).end());
     if (isGone) await collector[Symbol.asyncDispose]();
     else onTestFinished(() => collector[Symbol.asyncDispose]());
-    const rig = await setUp(collector.endpoint, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
+    const [port] = (await freePorts(1)) as [number];
+    const rig = await setUp(collector.endpoint, {
+      OTEL_EXPORTER_OTLP_TIMEOUT: "100",
+      HEALTH_PORT: String(port),
+      HEALTH_HOST: "127.0.0.1",
+    });
+    const untilLost = async (spans: number) =>
+      vi.waitFor(
+        async () =>
+          expect(await fetchMetrics(port)).toMatchObject({ str_spans_dropped_total: spans }),
+        patience,
+      );
+    await untilLost(0);
     const logged = () => loggedFacts(rig.logLines, "tracing.failed");
     expect(await rig.call("traced")).toMatchObject({ kind: "success" });
     await vi.waitFor(
@@ -203,7 +216,9 @@ test.for([
         expect(logged()).toMatchObject([{ reason: expect.stringContaining(reason) as unknown }]),
       patience,
     );
+    await untilLost(8);
     await rig.call("traced");
+    await untilLost(16);
     await rig.worker[Symbol.asyncDispose]();
     expect(logged()).toHaveLength(1);
   },

@@ -78,8 +78,14 @@ export const startEvents = {
     level: "warn",
     message: "traces are not exported",
     facts: { reason: "text" },
-    when: "The collector of [traces](#traces) cannot be reached or refuses spans, which are lost, or the exporter ended; logged once. No call is affected.",
+    when: "The collector of [traces](#traces) cannot be reached or refuses spans, which are lost, or the exporter ended; logged once until an export succeeds. No call is affected.",
     action: "See `reason`, and the variables that begin with `OTEL_EXPORTER_OTLP_`.",
+  },
+  "tracing.recovered": {
+    level: "info",
+    message: "traces are exported again",
+    facts: { dropped: "number" },
+    when: "The first export that succeeds after `tracing.failed`. `dropped` counts the spans that were lost in between.",
   },
   "artifacts.in_memory": {
     level: "warn",

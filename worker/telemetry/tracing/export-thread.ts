@@ -38,16 +38,32 @@ function report(message: ExportReport): void {
   parentPort?.postMessage(message);
 }
 
-/** Reports failures, which a processor would throw. */
+/** Spans in the processor's queue. */
+let queued = 0;
+
+/** Reports how each export ends; a processor would throw failures. */
 function reporting(exporter: OTLPTraceExporter): SpanExporter {
   return {
-    export: (spans, done) =>
-      exporter.export(spans, ({ code, error }) => {
-        if ((code as number) !== succeeded) report({ failure: reasonOf(error) });
+    export: (batched, done) => {
+      const spans = batched.length;
+      queued -= spans;
+      exporter.export(batched, ({ code, error }) => {
+        const isExported = (code as number) === succeeded;
+        if (isExported) report({ kind: "exported", spans });
+        else report({ kind: "failed", spans, reason: reasonOf(error) });
         done({ code: succeeded });
-      }),
+      });
+    },
     shutdown: () => exporter.shutdown(),
   };
+}
+
+/** Whether there is room in the queue, which the processor would not say. */
+function enqueue(span: Span): boolean {
+  if (queued >= batch.maxQueueSize) return false;
+  queued++;
+  processor.onEnd(readable(span));
+  return true;
 }
 
 /** Without what the collector writes, which may quote a header. */
@@ -95,9 +111,9 @@ const processor = new BatchSpanProcessor({
 
 parentPort?.on("message", (request: ExportRequest) => {
   if (request === "flush") {
-    void processor.shutdown().finally(() => report("flushed"));
+    void processor.shutdown().finally(() => report({ kind: "flushed" }));
     return;
   }
-  report("read");
-  for (const span of request.spans) processor.onEnd(readable(span));
+  const dropped = request.spans.filter((span) => !enqueue(span)).length;
+  report({ kind: "read", dropped });
 });

@@ -33,6 +33,8 @@ export interface TracingParts extends ExportParts {
 
 /** The owner disposes it after the last delivery, which exports what is left. */
 export interface Tracing extends AsyncDisposable {
+  /** Spans that were not exported and will not be. */
+  readonly dropped: number;
   /** Follows a delivery that has just been received. */
   follow(received: ReceivedCall): CallFollower;
 }
@@ -51,6 +53,9 @@ export function openTracing(
     send: exported.send.bind(exported),
   };
   return {
+    get dropped() {
+      return exported.dropped;
+    },
     follow: (received) => new CallSpans(spanParts, received),
     [Symbol.asyncDispose]: () => exported[Symbol.asyncDispose](),
   };

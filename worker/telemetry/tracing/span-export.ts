@@ -36,13 +36,20 @@ export interface ExportSettings {
 /** What the thread is sent. */
 export type ExportRequest = { readonly spans: readonly Span[] } | "flush";
 
-/** What the thread sends: that it has read spans, exported the last, or what went wrong. */
-export type ExportReport = "read" | "flushed" | { readonly failure: string };
+/** What the thread sends. */
+export type ExportReport =
+  /** It has read one request; the full queue has dropped this many of its spans. */
+  | { readonly kind: "read"; readonly dropped: number }
+  | { readonly kind: "exported"; readonly spans: number }
+  /** A batch is lost. */
+  | { readonly kind: "failed"; readonly spans: number; readonly reason: string }
+  /** Nothing is left to export. */
+  | { readonly kind: "flushed" };
 
 /** Services of an export. */
 export interface ExportParts {
   readonly clock: Pick<Clock, "sleep">;
-  readonly log: EventLog<"warn">;
+  readonly log: EventLog<"info" | "warn">;
   /** Ends the wait for the last export early. */
   readonly giveUp: AbortSignal;
 }
@@ -53,7 +60,12 @@ export class SpanExport implements AsyncDisposable {
   readonly #thread: Worker;
   readonly #flushed = Promise.withResolvers<void>();
   #unread = 0;
-  #hasFailed = false;
+  /** Spans that the thread has neither exported nor dropped. */
+  #pending = 0;
+  #dropped = 0;
+  /** Spans that were dropped before the collector failed; undefined while it does not. */
+  #droppedBefore: number | undefined;
+  #hasEnded = false;
 
   /** @param environment the standard variables of the exporter, with what they hold secret */
   constructor(
@@ -69,14 +81,23 @@ export class SpanExport implements AsyncDisposable {
     this.#thread = new Worker(file, options);
     this.#thread.on("message", (report: ExportReport) => this.#hear(report));
     this.#thread.on("error", (error: Error) => this.#fail(error.message));
-    this.#thread.on("exit", () => this.#flushed.resolve());
+    this.#thread.on("exit", () => this.#end());
     this.#thread.unref();
+  }
+
+  /** Spans that were not exported and will not be. */
+  get dropped(): number {
+    return this.#dropped;
   }
 
   /** Neither throws nor waits; drops the spans where the thread does not keep up. */
   send(spans: readonly Span[]): void {
-    if (this.#unread >= maxUnread) return;
+    if (this.#hasEnded || this.#unread >= maxUnread) {
+      this.#dropped += spans.length;
+      return;
+    }
     this.#unread++;
+    this.#pending += spans.length;
     this.#thread.postMessage({ spans } satisfies ExportRequest);
   }
 
@@ -89,13 +110,44 @@ export class SpanExport implements AsyncDisposable {
   }
 
   #hear(report: ExportReport): void {
-    if (report === "read") this.#unread--;
-    else if (report === "flushed") this.#flushed.resolve();
-    else this.#fail(report.failure);
+    switch (report.kind) {
+      case "read":
+        this.#unread--;
+        this.#drop(report.dropped);
+        return;
+      case "exported":
+        this.#pending -= report.spans;
+        this.#recover();
+        return;
+      case "failed":
+        this.#fail(report.reason);
+        this.#drop(report.spans);
+        return;
+      case "flushed":
+        this.#flushed.resolve();
+    }
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#drop(this.#pending);
+    this.#flushed.resolve();
+  }
+
+  #drop(spans: number): void {
+    this.#pending -= spans;
+    this.#dropped += spans;
   }
 
   #fail(reason: string): void {
-    if (!this.#hasFailed) logEvent(this.#parts.log, "tracing.failed", { reason });
-    this.#hasFailed = true;
+    if (this.#droppedBefore === undefined) logEvent(this.#parts.log, "tracing.failed", { reason });
+    this.#droppedBefore ??= this.#dropped;
+  }
+
+  #recover(): void {
+    if (this.#droppedBefore === undefined) return;
+    const dropped = this.#dropped - this.#droppedBefore;
+    logEvent(this.#parts.log, "tracing.recovered", { dropped });
+    this.#droppedBefore = undefined;
   }
 }

@@ -14,6 +14,7 @@ import { EgressCounts } from "../../telemetry/metrics/egress-counts.ts";
 import { LoopDelay } from "../../telemetry/metrics/loop-delay.ts";
 import { processSamples } from "../../telemetry/metrics/process-samples.ts";
 import { StoreCounts } from "../../telemetry/metrics/store-counts.ts";
+import type { Tracing } from "../../telemetry/tracing/open.ts";
 import type { Foundation } from "../foundation.ts";
 import type { Host } from "../host.ts";
 
@@ -30,6 +31,8 @@ export interface MeasuredParts {
   readonly unroutable: () => number;
   /** Conflicts with other workers that make calls run twice. */
   readonly conflicts: () => number;
+  /** Undefined without tracing. */
+  readonly tracing: Pick<Tracing, "dropped"> | undefined;
 }
 
 /** The worker owns it, and disposes it after the health server. */
@@ -108,6 +111,7 @@ export class WorkerMetrics implements Disposable {
       str_manifest_usable: () =>
         this.#read(({ foundation }) => (foundation.catalog.isUsable ? 1 : 0)),
       str_environments: () => this.#environments(),
+      str_spans_dropped_total: () => this.#read(({ tracing }) => tracing?.dropped),
       str_event_loop_delay_seconds: () =>
         this.#loop === undefined ? [] : only(this.#loop.seconds),
     };

@@ -89,6 +89,11 @@ export const surroundingMetrics = {
     labels: ["state"],
     help: "Environments of packages that tools of the manifest want.",
   },
+  str_spans_dropped_total: {
+    type: "counter",
+    labels: [],
+    help: "Spans of traces that were lost: too many waited, or the collector did not take them.",
+  },
   str_event_loop_delay_seconds: {
     type: "histogram",
     labels: [],
