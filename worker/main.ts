@@ -1,14 +1,14 @@
 /**
  * The edge of the process: environment, streams, signals, exit code. Imports the rest lazily.
  */
-import { readFileSync } from "node:fs";
+import { packageVersion } from "./config/version.ts";
 import { runBehindInit } from "./init.ts";
 import { closeInheritedDescriptors } from "./support/inherited-descriptors.ts";
 
 async function main(argv: readonly string[]): Promise<number> {
   runBehindInit(process.env);
   if (argv.length === 1 && argv[0] === "--version") {
-    process.stdout.write(`${readVersion()}\n`);
+    process.stdout.write(`${packageVersion()}\n`);
     return 0;
   }
   const { run } = await import("./command-line.ts");
@@ -23,14 +23,6 @@ async function main(argv: readonly string[]): Promise<number> {
     exitNow: (code) => process.exit(code),
     closeInheritedDescriptors,
   });
-}
-
-function readVersion(): string {
-  const path = import.meta.url.endsWith(".ts") ? "../package.json" : "../../package.json";
-  const { version } = JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return version;
 }
 
 process.exitCode = await main(process.argv.slice(2));

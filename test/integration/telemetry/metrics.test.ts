@@ -78,6 +78,12 @@ test("calls of each outcome, their artifacts and their steps are counted", async
   expect(page['str_tool_cpu_seconds_total{tool="saves"}']).toBeGreaterThan(0);
 });
 
+test("the build of the worker is that of its package", async () => {
+  const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+  const node = process.versions.node;
+  await untilPage({ [`str_build_info{version="${version}",node="${node}"}`]: 1 });
+});
+
 test("slots, waiting calls and idle sandboxes are those of the moment", async () => {
   await rig.untilWaiting("sleeps");
   await untilPage({

@@ -3,6 +3,7 @@
  */
 import type { ReconnectingSession } from "../../broker/reconnecting.ts";
 import type { Config } from "../../config/config.ts";
+import { packageVersion } from "../../config/version.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
 import type { PoolStats, Starts } from "../../pool/starts.ts";
 import type { Semaphore } from "../../support/semaphore.ts";
@@ -44,6 +45,8 @@ export class WorkerMetrics implements Disposable {
   readonly page: MakePage;
   readonly #health: Pick<Health, "missing" | "warnings">;
   readonly #loop: LoopDelay | undefined;
+  /** Read at the start: an upgrade replaces the file below a running worker. */
+  readonly #build = { version: packageVersion(), node: process.versions.node };
   #parts: MeasuredParts | undefined;
   #loads = 0;
 
@@ -112,6 +115,7 @@ export class WorkerMetrics implements Disposable {
         this.#read(({ foundation }) => (foundation.catalog.isUsable ? 1 : 0)),
       str_environments: () => this.#environments(),
       str_spans_dropped_total: () => this.#read(({ tracing }) => tracing?.dropped),
+      str_build_info: () => [{ labels: this.#build, value: 1 }],
       str_event_loop_delay_seconds: () =>
         this.#loop === undefined ? [] : only(this.#loop.seconds),
     };

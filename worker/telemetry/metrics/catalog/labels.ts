@@ -19,6 +19,8 @@ export const metricLabels = {
   state: "of environments `ready`, `installing`, `failed`; of tools `served`, `unavailable`",
   revision: "the first 12 digits of the hash of a manifest",
   verdict: "`allowed` or `refused`",
+  version: "the version of this package",
+  node: "the version of Node",
   direction:
     "of connections `sent` or `received`, as the tool sees it; of artifacts `read` or `written`",
 } as const;

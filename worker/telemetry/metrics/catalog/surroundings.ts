@@ -99,6 +99,11 @@ export const surroundingMetrics = {
     labels: [],
     help: "How late timers of the worker fire. Four are due each second; a stall counts for each.",
   },
+  str_build_info: {
+    type: "gauge",
+    labels: ["version", "node"],
+    help: "1 with the version of the worker and that of its Node.",
+  },
   process_cpu_seconds_total: {
     type: "counter",
     labels: [],

@@ -1,0 +1,10 @@
+/**
+ * The version of this package.
+ */
+import { readFileSync } from "node:fs";
+
+/** As package.json has it, two levels above this file as above a bundle of it. */
+export function packageVersion(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
