@@ -37,7 +37,7 @@ export function addNetwork(
 }
 
 const explainHelp = `
-It reads the files, CREDENTIAL_SOURCES and the variables SANDBOX_… of this environment, opens no sandbox and connects to nobody.
+It reads the files, CREDENTIAL_SOURCES and the variables SANDBOX_… of this environment, opens no sandbox and makes no connection.
 
 Exit codes: 0 explained, 2 usage or a file that cannot be used.
 

@@ -90,7 +90,7 @@ export function addTools(
 }
 
 const toolsHelp = `
-Without --broker it opens sandbox and interpreters as a worker with this environment does, and connects to nobody.
+Without --broker it opens sandbox and interpreters as a worker with this environment does, and makes no connection.
 
 Exit codes: 0 all are served, 1 some are not, 2 usage.
 

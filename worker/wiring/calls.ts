@@ -46,9 +46,9 @@ export interface WiredInvoker {
 export interface InvokerOptions {
   /** The manifest's descriptions unless given. */
   readonly described?: Pick<DescribedTools, "forCall">;
-  /** Unless given, nobody reads them. */
+  /** Counts that are not shown unless given. */
   readonly egress?: EgressCounts;
-  /** Unless given, nobody reads them. */
+  /** Counts that are not shown unless given. */
   readonly storeCounts?: StoreCounts;
 }
 

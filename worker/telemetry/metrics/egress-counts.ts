@@ -57,7 +57,7 @@ export class EgressCounts {
     this.#tools.serve(tools);
   }
 
-  /** The counts of a tool for one call; nobody reads those of a tool that is not served. */
+  /** The counts of a tool for one call; those of a tool that is not served are not shown. */
   of(tool: string): ToolEgress {
     return this.#tools.of(tool);
   }

@@ -4,8 +4,8 @@
  */
 import { Histogram } from "./histogram.ts";
 
-/** Milliseconds between two looks. */
-export const lookMs = 250;
+/** Milliseconds between two samples. */
+export const sampleMs = 250;
 
 /** Milliseconds of a stall that count at most: a worker may be stopped for days. */
 const maxStallMs = 600_000;
@@ -15,10 +15,10 @@ export class LoopDelay implements Disposable {
   /** Seconds by which the timer was late. */
   readonly seconds = new Histogram();
   readonly #timer: NodeJS.Timeout;
-  #dueMs = performance.now() + lookMs;
+  #dueMs = performance.now() + sampleMs;
 
   constructor() {
-    this.#timer = setInterval(() => this.#look(), lookMs);
+    this.#timer = setInterval(() => this.#sample(), sampleMs);
     this.#timer.unref();
   }
 
@@ -26,13 +26,13 @@ export class LoopDelay implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  #sample(): void {
     const nowMs = performance.now();
     const lateMs = Math.min(Math.max(0, nowMs - this.#dueMs), maxStallMs);
     this.seconds.observe(lateMs / 1000);
-    // Looks that a stall kept from happening: one look for each stall would hide how long it was.
-    for (let missedMs = lateMs - lookMs; missedMs > 0; missedMs -= lookMs)
+    // Samples that a stall kept from happening: one for each stall would hide how long it was.
+    for (let missedMs = lateMs - sampleMs; missedMs > 0; missedMs -= sampleMs)
       this.seconds.observe(missedMs / 1000);
-    this.#dueMs = nowMs + lookMs;
+    this.#dueMs = nowMs + sampleMs;
   }
 }

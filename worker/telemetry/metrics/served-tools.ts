@@ -19,7 +19,7 @@ export class ServedTools<Counts> {
     for (const tool of this.#tools.keys()) if (!this.#served.has(tool)) this.#tools.delete(tool);
   }
 
-  /** The counts of a tool for one call; nobody reads those of a tool that is not served. */
+  /** The counts of a tool for one call; those of a tool that is not served are not shown. */
   of(tool: string): Counts {
     const counts = this.#tools.get(tool) ?? this.#create();
     if (this.#served.has(tool)) this.#tools.set(tool, counts);

@@ -13,7 +13,7 @@ import type { Span, SpanAttributes } from "./span.ts";
 const maxUnread = 1_000;
 /** Milliseconds for the last export. */
 export const flushTimeoutMs = 2_000;
-/** Of the thread, for who looks at the process. */
+/** Of the thread, in lists of the threads of the process. */
 const threadName = "traces";
 /** Megabytes of memory of the thread. */
 const maxMemoryMb = 128;

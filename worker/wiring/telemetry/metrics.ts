@@ -28,7 +28,7 @@ export interface MeasuredParts {
   readonly session: Pick<ReconnectingSession, "connected" | "connections" | "unconfirmed">;
   readonly slots: ReadonlyMap<string, Pick<Semaphore, "capacity" | "inUse" | "waiting">>;
   readonly starts: Pick<Starts, "stats">;
-  /** Answers that the broker had nobody for. */
+  /** Answers without a receiver at the broker. */
   readonly unroutable: () => number;
   /** Conflicts with other workers that make calls run twice. */
   readonly conflicts: () => number;
@@ -169,8 +169,8 @@ export class WorkerMetrics implements Disposable {
 }
 
 /**
- * Makes pages of these metrics. The first page loads the library, which a worker that nobody asks
- * does without. Rejects where one cannot be made; the log has the first cause.
+ * Makes pages of these metrics. The first page loads the library; an unscraped worker saves its
+ * memory. Rejects where one cannot be made; the log has the first cause.
  */
 export function openPage(samples: Samples, log: EventLog<"warn">): MakePage {
   let loading: Promise<MakePage> | undefined;

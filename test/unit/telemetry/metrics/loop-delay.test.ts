@@ -2,11 +2,11 @@
  * The delay of the event loop.
  */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { LoopDelay, lookMs } from "../../../../worker/telemetry/metrics/loop-delay.ts";
+import { LoopDelay, sampleMs } from "../../../../worker/telemetry/metrics/loop-delay.ts";
 
-test("a stall counts for each look that it kept from happening", async () => {
+test("a stall counts for each sample that it kept from happening", async () => {
   using delay = new LoopDelay();
-  const stalledMs = 4 * lookMs;
+  const stalledMs = 4 * sampleMs;
   const endMs = performance.now() + stalledMs;
   while (performance.now() < endMs);
   await vi.waitFor(() => expect(delay.seconds.sum).toBeGreaterThan(0));
@@ -20,10 +20,10 @@ test("a stall counts for each look that it kept from happening", async () => {
 test("it observes no more once it is disposed", () => {
   const delay = newDelay();
   const observed = (): number => delay.seconds.counts.reduce((sum, count) => sum + count);
-  vi.advanceTimersByTime(2 * lookMs);
+  vi.advanceTimersByTime(2 * sampleMs);
   expect(observed()).toBe(2);
   delay[Symbol.dispose]();
-  vi.advanceTimersByTime(10 * lookMs);
+  vi.advanceTimersByTime(10 * sampleMs);
   expect(observed()).toBe(2);
 });
 
@@ -31,9 +31,9 @@ test("a stall of days counts as one of ten minutes", () => {
   using delay = newDelay();
   const laterMs = performance.now() + 3 * 24 * 60 * 60_000;
   vi.spyOn(performance, "now").mockReturnValue(laterMs);
-  vi.advanceTimersByTime(lookMs);
-  const looks = delay.seconds.counts.reduce((sum, count) => sum + count);
-  expect(looks).toBe(600_000 / lookMs);
+  vi.advanceTimersByTime(sampleMs);
+  const samples = delay.seconds.counts.reduce((sum, count) => sum + count);
+  expect(samples).toBe(600_000 / sampleMs);
 });
 
 /** On a clock that the test moves. */

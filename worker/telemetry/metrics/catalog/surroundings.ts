@@ -47,7 +47,7 @@ export const surroundingMetrics = {
   str_answers_unroutable_total: {
     type: "counter",
     labels: [],
-    help: "Answers that the broker had nobody for.",
+    help: "Answers without a receiver at the broker.",
   },
   str_group_conflicts: {
     type: "gauge",
