@@ -1,6 +1,6 @@
 /**
  * The catalogue of the log: every event that the worker logs, in the order of the table in
- * docs/operate.md.
+ * docs/events.md.
  */
 import { auditEvents } from "./events/audit.ts";
 import { brokerEvents } from "./events/broker.ts";

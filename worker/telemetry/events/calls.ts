@@ -46,7 +46,7 @@ export const callEvents = {
       enforcement: "object",
       unenforced: "list",
     },
-    when: "The tool's process runs; [Start](#start) explains `enforcement` and `unenforced`.",
+    when: "The tool's process runs; [Start](operate.md#start) explains `enforcement` and `unenforced`.",
   },
   "tool.not_isolated": {
     level: "warn",
@@ -77,7 +77,7 @@ export const callEvents = {
     level: "debug",
     message: "tool process ended",
     facts: { report: "object", droppedStatusLines: "number" },
-    when: "`report` has exit code and signal, and with [`TOOL_LOGS`](#output-of-tools) the end of the output.",
+    when: "`report` has exit code and signal, and with [`TOOL_LOGS`](operate.md#output-of-tools) the end of the output.",
   },
   "call.cancelled": {
     level: "info",

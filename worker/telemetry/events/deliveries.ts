@@ -65,7 +65,7 @@ export const deliveryEvents = {
     facts: { err: "error", count: "number", versions: "list" },
     when: "The store could not delete `versions`.",
     action:
-      "Delete them [by hand](#outputs-of-calls-that-fail), before another client saves the next.",
+      "Delete them [by hand](operate.md#outputs-of-calls-that-fail), before another client saves the next.",
   },
   "status.publish_failed": {
     level: "debug",

@@ -19,7 +19,7 @@ export interface FactTypes {
 /** The type of a fact; with `?` a line may lack the fact. */
 export type FactKind = keyof FactTypes | `${keyof FactTypes}?`;
 
-/** An event of the log, which is a row of the table in docs/operate.md. */
+/** An event of the log, which is a row of the table in docs/events.md. */
 export interface LogEvent {
   readonly level: EventLevel;
   /** The sentence for people. */

@@ -71,14 +71,14 @@ export const startEvents = {
     level: "warn",
     message: "the page of metrics cannot be made",
     facts: { err: "error" },
-    when: "A request for [`/metrics`](#metrics) was answered with 500; logged once. No call is affected.",
+    when: "A request for [`/metrics`](metrics.md) was answered with 500; logged once. No call is affected.",
     action: "See `err`: a missing package after an update, or too many open files.",
   },
   "tracing.failed": {
     level: "warn",
     message: "traces are not exported",
     facts: { reason: "text" },
-    when: "The collector of [traces](#traces) cannot be reached or refuses spans, which are lost, or the exporter ended; logged once until an export succeeds. No call is affected.",
+    when: "The collector of [traces](operate.md#traces) cannot be reached or refuses spans, which are lost, or the exporter ended; logged once until an export succeeds. No call is affected.",
     action: "See `reason`, and the variables that begin with `OTEL_EXPORTER_OTLP_`.",
   },
   "tracing.recovered": {
@@ -155,6 +155,6 @@ export const endEvents = {
     message: "worker failed",
     facts: { reason: "text?", err: "error?" },
     when: "The worker lost the broker for good (`reason`), or hit a defect (`err`), and ends.",
-    action: "See the [exit code](#exit-codes); report a defect.",
+    action: "See the [exit code](operate.md#exit-codes); report a defect.",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;
