@@ -60,7 +60,7 @@ export default defineConfig(
     },
   },
   {
-    files: ["**/*.ts"],
+    files: ["**/*.{ts,tsx}"],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -101,6 +101,21 @@ export default defineConfig(
     },
   },
   ...importRules,
+  {
+    // What tools and agents say is text there, and the content security policy has no inline styles.
+    files: ["console/**/*.tsx"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        noDefaultExport,
+        noUrlPathname,
+        {
+          selector: "JSXAttribute[name.name=/^(style|dangerouslySetInnerHTML|srcdoc)$/]",
+          message: "Texts of others are no markup, and styles are classes.",
+        },
+      ],
+    },
+  },
   {
     files: ["test/**/*.ts"],
     rules: {

@@ -4,6 +4,7 @@
  */
 import { copyFile } from "node:fs/promises";
 import { rolldown } from "rolldown";
+import { buildConsole } from "./console-page.ts";
 
 /** Beside it are the chunks, in which paths relative to `import.meta.url` must hold. */
 const chunks = "chunks";
@@ -32,3 +33,4 @@ await bundle.write({
 await bundle.close();
 // Read by its place beside the code that starts it.
 await copyFile("worker/sandbox/network/door.py", `dist/${chunks}/door.py`);
+await buildConsole("dist/console");

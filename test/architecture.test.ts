@@ -11,6 +11,7 @@ import {
   lazyPackages,
   packageHomes,
   packageViolation,
+  pageViolation,
   processEdges,
   folderOf,
   folderRanks,
@@ -32,8 +33,14 @@ import { ordinaryWords, retiredNames, retiredWords, retiredWordsIn } from "./arc
 const worker = readSourceFiles("worker/**/*.ts");
 const harness = readSourceFiles("harness/**/*.ts");
 const toolRunner = readSourceFiles("tool-runner/**/*.{mjs,js,ts,py}");
+const page = readSourceFiles("console/**/*.{ts,tsx}");
 const programs = [...worker, ...harness];
-const everything = [...programs, ...toolRunner, ...readSourceFiles("{bin,scripts}/**/*.{mjs,ts}")];
+const everything = [
+  ...programs,
+  ...toolRunner,
+  ...page,
+  ...readSourceFiles("{bin,scripts}/**/*.{mjs,ts}"),
+];
 
 const maxColumns = 100;
 /** Files of one folder, which a reader takes in at once. */
@@ -53,6 +60,7 @@ describe("the files that are checked", () => {
   test("are all there", () => {
     expect(programs.map(({ path }) => path)).toEqual(expect.arrayContaining([...processEdges]));
     expect(toolRunner).not.toEqual([]);
+    expect(page.map(({ path }) => path)).toContain("console/main.tsx");
   });
 });
 
@@ -81,6 +89,18 @@ describe("imports", () => {
     ).toEqual([]);
   });
 
+  test("leave the page of the console preact and the types of its contract", () => {
+    expect(
+      violations(page, (file) =>
+        file.imports.map(({ specifier, line, isTypeOnly }) => {
+          const target = resolveRelative(file.path, specifier);
+          const wrong = pageViolation(specifier, target, isTypeOnly);
+          return wrong && `:${line}: imports ${specifier}: ${wrong}`;
+        }),
+      ),
+    ).toEqual([]);
+  });
+
   test("load nothing with the worker that it may not need", () => {
     const loaded = packagesLoadedWith("worker/command-line.ts", worker);
     expect([...loaded.keys()]).toContain("pino");
@@ -103,7 +123,7 @@ describe("imports", () => {
     const runner = toolRunner
       .filter(({ path }) => path.startsWith("tool-runner/python/"))
       .map((file) => ({ ...file, imports: pythonImports(file.text) }));
-    const cycles = [...findCycles(programs), ...findCycles(runner)];
+    const cycles = [...findCycles(programs), ...findCycles(runner), ...findCycles(page)];
     expect(cycles.map((cycle) => cycle.join(" -> "))).toEqual([]);
   });
 });
@@ -193,8 +213,8 @@ describe("files", () => {
 
   test("are named in kebab case and are no barrels", () => {
     expect(
-      violations(programs, ({ path }) => [
-        /^[a-z0-9-]+\.ts$/.test(basename(path)) ? undefined : ": is not in kebab case",
+      violations([...programs, ...page], ({ path }) => [
+        /^[a-z0-9-]+\.tsx?$/.test(basename(path)) ? undefined : ": is not in kebab case",
         basename(path) === "index.ts" ? ": is a barrel" : undefined,
       ]),
     ).toEqual([]);
@@ -262,6 +282,20 @@ describe("the rules themselves", () => {
     ["tool-runner/node/main.mjs", "tool-runner/node/context.mjs"],
   ])("%s may import %s", (importer, target) => {
     expect(importViolation(importer, target)).toBeUndefined();
+  });
+
+  test("keep the page of the console to itself", () => {
+    expect(pageViolation("preact/hooks", undefined, false)).toBeUndefined();
+    expect(pageViolation("./b.ts", "console/b.ts", false)).toBeUndefined();
+    expect(
+      pageViolation("../worker/console/api.ts", "worker/console/api.ts", true),
+    ).toBeUndefined();
+    expect(pageViolation("../worker/console/api.ts", "worker/console/api.ts", false)).toMatch(
+      /types/,
+    );
+    expect(pageViolation("../worker/main.ts", "worker/main.ts", true)).toMatch(/types/);
+    expect(pageViolation("preactive", undefined, false)).toMatch(/preact only/);
+    expect(pageViolation("zod", undefined, true)).toMatch(/preact only/);
   });
 
   test("know a package by its home", () => {

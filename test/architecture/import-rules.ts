@@ -221,6 +221,21 @@ export function packageViolation(importer: string, name: string): string | undef
   return isWithin(importer, homes) ? undefined : `it is known in ${homes.join(", ")} only`;
 }
 
+/** What the page of the console knows: its own files, and the types of what it sends and gets. */
+export function pageViolation(
+  specifier: string,
+  target: string | undefined,
+  isTypeOnly: boolean,
+): string | undefined {
+  if (target === undefined) {
+    return /^preact(\/|$)/.test(specifier) ? undefined : "the page imports preact only";
+  }
+  if (topFolder(target) === "console") return undefined;
+  return target === "worker/console/api.ts" && isTypeOnly
+    ? undefined
+    : "the page imports types of worker/console/api.ts only";
+}
+
 /** The folders that `folder` must not import. */
 export function forbiddenFolders(folder: string): readonly string[] {
   const rank = folderRanks[folder] ?? topRank;

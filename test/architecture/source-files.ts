@@ -48,7 +48,7 @@ export function parseSourceFile(path: string, text: string): SourceFile {
   const imports: Import[] = [];
   const processMembers: { member: string; line: number }[] = [];
   const defaultExportLines: number[] = [];
-  const isScript = /\.(ts|mjs|js)$/.test(path);
+  const isScript = /\.(tsx?|mjs|js)$/.test(path);
   const parsed = ts.createSourceFile(path, isScript ? text : "", ts.ScriptTarget.Latest, true);
   const lineOf = (node: ts.Node) =>
     parsed.getLineAndCharacterOfPosition(node.getStart(parsed)).line + 1;

@@ -1,0 +1,111 @@
+/**
+ * A console's server with recorded data, by the contract of worker/console/api.ts: the page before
+ * any worker. Its calls take a moment, and tell what a tool would.
+ */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join } from "node:path";
+import { bodyOf, fail, send } from "./responses.ts";
+import { StandInCalls } from "./stand-in-calls.ts";
+
+/** A console that a browser can be led to. */
+export interface ServedConsole extends AsyncDisposable {
+  /** With a slash at its end. */
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface StandIn extends ServedConsole {
+  /** Ends every event stream, as a lost network does. */
+  readonly cutStreams: () => void;
+  /** Forgets every session, as a new worker does. */
+  readonly forgetSessions: () => void;
+}
+
+export const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Serves the page in a directory that `buildConsole` filled. */
+export async function startStandIn(directory: string): Promise<StandIn> {
+  const token = randomUUID();
+  const sessions = new Set<string>();
+  const streams = new Set<ServerResponse>();
+  const calls = new StandInCalls((name, data) => {
+    for (const stream of streams) writeEvent(stream, name, data);
+  });
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+    const route = `${request.method} ${path}`;
+    response.setHeader("content-security-policy", contentSecurityPolicy);
+    if (route === "POST /api/session") {
+      const { token: given } = JSON.parse(await bodyOf(request)) as { token: string };
+      if (given !== token) return fail(response, 401, "This token is not that of the console.");
+      const session = randomUUID();
+      sessions.add(session);
+      response.setHeader("set-cookie", `session=${session}; HttpOnly; SameSite=Strict; Path=/`);
+      return send(response, 204);
+    }
+    if (!path.startsWith("/api/")) return sendFile(response, directory, path);
+    const session = /session=([\w-]+)/.exec(request.headers.cookie ?? "")?.[1] ?? "";
+    if (!sessions.has(session)) return fail(response, 401, "There is no session.");
+    if (route === "DELETE /api/session") {
+      sessions.delete(session);
+      return send(response, 204);
+    }
+    if (route === "GET /api/events") {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      streams.add(response);
+      response.on("close", () => streams.delete(response));
+      response.write("retry: 300\n\n");
+      for (const [name, data] of calls.beginning()) writeEvent(response, name, data);
+      return;
+    }
+    await calls.answer(route, request, response);
+  };
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const cutStreams = (): void => {
+    for (const stream of streams) stream.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    token,
+    cutStreams,
+    forgetSessions: () => sessions.clear(),
+    async [Symbol.asyncDispose]() {
+      calls.stop();
+      cutStreams();
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function writeEvent(response: ServerResponse, name: string, data: unknown): void {
+  response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+async function sendFile(response: ServerResponse, directory: string, path: string): Promise<void> {
+  const name = path === "/" ? "index.html" : path.slice(1);
+  const bytes = /^[\w.-]+$/.test(name)
+    ? await readFile(join(directory, name)).catch(() => null)
+    : null;
+  if (bytes === null) return fail(response, 404, "There is no such file.");
+  response.writeHead(200, { "content-type": types[extname(name)] ?? "text/plain" });
+  response.end(bytes);
+}
