@@ -56,9 +56,10 @@ export function readDraft(
       const { minItems, maxItems } = field;
       if (draft.items.length < minItems) report(`needs at least ${minItems} items`);
       if (maxItems !== null && draft.items.length > maxItems) report(`takes at most ${maxItems}`);
-      return draft.items.flatMap(
-        ({ draft: item }, at) => readDraft(field.item(), item, true, [...path, at], problems) ?? [],
-      );
+      return draft.items.flatMap(({ draft: item }, at) => {
+        const value = readDraft(field.item(), item, true, [...path, at], problems);
+        return value === undefined ? [] : [value];
+      });
     }
     case "variant": {
       const variant = field.kind === "variant" ? field.variants[draft.index] : undefined;
