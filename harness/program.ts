@@ -15,7 +15,7 @@ import {
   withCauses,
 } from "./context.ts";
 import { addArtifact } from "./artifact/commands.ts";
-import { addDemo, addDev, addDevBroker } from "./dev/commands.ts";
+import { addConsole, addDemo, addDev, addDevBroker } from "./dev/commands.ts";
 import { addAgentYaml } from "./discovery/commands.ts";
 import { addFakeGcs, addFakeS3, addSmfBroker } from "./fakes/commands.ts";
 import { addInvoke, addListen } from "./invoke/commands.ts";
@@ -84,6 +84,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addListen(program, context, finish);
   addDemo(program, context, finish);
   addDev(program, context, finish);
+  addConsole(program, context, finish);
   addTool(program, context, finish);
   addTools(program, context, finish);
   addAgentYaml(program, context, finish);

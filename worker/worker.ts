@@ -19,6 +19,7 @@ import type { Health } from "./telemetry/health.ts";
 import type { Tracing } from "./telemetry/tracing/open.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
+import { openConsole } from "./wiring/console/open.ts";
 import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/telemetry/health.ts";
@@ -247,9 +248,11 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const follow = followedBy(metrics.calls, this.#tracing);
+    const console = await openConsole(config, host);
+    const follow = followedBy(metrics.calls, this.#tracing, console);
+    const consumed = console?.joined(session) ?? session;
     const { consumer, cancelListener, answers } = this.#parts.use(
-      wireConsumer(config, { host, foundation, session, invoker, signals, follow }),
+      wireConsumer(config, { host, foundation, session: consumed, invoker, signals, follow }),
     );
     metrics.follow({
       ...{ foundation, session, slots, starts, tracing: this.#tracing },
@@ -274,6 +277,8 @@ export class Worker implements AsyncDisposable {
     };
     const followers = { foundation, session, onManifest, described, discovery };
     this.#supervise(followManifest(followers, tools, host, this.#stopPublishing.signal));
+    const shown = { foundation, described, slots, starts, health: this.#health };
+    if (console !== undefined) await this.#parts.use(console).start(shown);
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });

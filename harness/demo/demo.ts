@@ -2,6 +2,7 @@
  * `harness demo`: a broker, a real worker, and the example tools in their sandboxes, with nothing
  * prepared.
  */
+import { once } from "node:events";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../../worker/config/config.ts";
@@ -24,6 +25,7 @@ import {
 import { type Programs, findPrograms } from "../prerequisites.ts";
 import { type Style, printable } from "../invoke/screen.ts";
 import { createPassableDirectory } from "../temporary.ts";
+import { consoleLink, consoleVariables, freePort } from "../worker/console.ts";
 import { WorkerProcess } from "../worker/worker-process.ts";
 
 const namespace = "demo";
@@ -37,13 +39,18 @@ const workerVariable = "DEMO_SECRET";
 /** The command line. */
 export interface DemoOptions {
   readonly store: DemoStoreKind;
+  /** Whether the calls are shown in a browser, too, until the context's signal. */
+  readonly console?: boolean;
 }
 
 /**
  * Runs the demo. Returns 0 when every call ended as it has to, 1 when one did not; throws
  * CommandError.
  */
-export async function demo({ store: kind }: DemoOptions, context: Context): Promise<number> {
+export async function demo(
+  { store: kind, console: hasConsole = false }: DemoOptions,
+  context: Context,
+): Promise<number> {
   const { out, clock } = context;
   out.line(out.paint("bold", "Secure Tool Runtime: the demo"));
   const programs = await findPrograms(context.environment);
@@ -56,6 +63,7 @@ export async function demo({ store: kind }: DemoOptions, context: Context): Prom
   const environment = {
     ...(await prepareHome(home.path, broker, programs)),
     ...demoStore.variables,
+    ...(hasConsole && { ...consoleVariables(await freePort(), {}), TOOL_LOGS: "caller" }),
   };
   const worker = stack.use(new WorkerProcess(environment));
   const signal = AbortSignal.any([context.signal, worker.ended]);
@@ -101,7 +109,20 @@ export async function demo({ store: kind }: DemoOptions, context: Context): Prom
       : `; median overhead ${time(medianMs)}: echo_tool from publication to answer, a new sandbox each time`;
   const summary = `${asExpected} of ${steps.length} calls ended as they should${speed}`;
   out.line(out.paint(isGood ? ["bold", "green"] : ["bold", "red"], `\n${summary}`));
+  if (hasConsole) await showConsole(environment, context, signal);
   return isGood ? exit.success : exit.failure;
+}
+
+/** Keeps the worker until Ctrl-C. Throws when the worker ends before. */
+async function showConsole(
+  environment: Environment,
+  { out, signal: asked }: Context,
+  signal: AbortSignal,
+): Promise<void> {
+  out.line(`\n${out.paint("bold", `Console: ${consoleLink(environment)}`)}`);
+  out.line("It shows the calls above, and makes more. Ctrl-C ends the demo.");
+  if (!signal.aborted) await once(signal, "abort");
+  if (!asked.aborted) signal.throwIfAborted();
 }
 
 const hostFileName = "on-the-host.txt";

@@ -5,8 +5,8 @@ import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import type { DemoOptions } from "../demo/demo.ts";
 import type { DevBrokerOptions } from "../dev-broker/dev-broker-command.ts";
-import { demoStoreKinds } from "../options/defaults.ts";
-import { parseNonEmpty } from "../options/option-values.ts";
+import { defaultConsolePort, demoStoreKinds } from "../options/defaults.ts";
+import { parseNonEmpty, parsePort } from "../options/option-values.ts";
 import { checkNamespace, hostOption, namespaceOption, portOption } from "../options/options.ts";
 import type { DevOptions } from "./dev.ts";
 
@@ -35,6 +35,40 @@ export function addDev(
     });
 }
 
+/** Adds `console`. */
+export function addConsole(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  program
+    .command("console")
+    .description("Run a DevBroker and a worker, and show both in a browser, until Ctrl-C.")
+    .option("--tools <dir>", "the tools to serve, as `harness dev` finds them", parseNonEmpty)
+    .option(
+      "--console-port <number>",
+      "port of the console on this machine",
+      parsePort,
+      defaultConsolePort,
+    )
+    .addOption(hostOption())
+    .addOption(portOption())
+    .addOption(namespaceOption(context))
+    .addHelpText("after", consoleHelp)
+    .action(async (options: DevOptions) => {
+      checkNamespace(options.namespace);
+      const { dev } = await import("./dev.ts");
+      finish(await dev(options, context));
+    });
+}
+
+const consoleHelp = `
+It prints a link with a token, which CONSOLE_TOKEN replaces. Everything else is as with harness dev.
+
+Examples:
+  harness console
+  harness console --tools my-tools --console-port 9000`;
+
 const devHelp = `
 A change of the manifest or of a tool needs no restart: it holds from the next call on. Every variable of the worker
 counts, such as MANIFEST_PATH, TOOLS_PYTHON_DIR, TOOLS_NODE_DIR and LOG_LEVEL.
@@ -57,9 +91,10 @@ export function addDemo(
         .choices(demoStoreKinds)
         .default(demoStoreKinds[0]),
     )
+    .option("--console", "show the calls in a browser, and keep the worker until Ctrl-C")
     .addHelpText(
       "after",
-      "\nExamples:\n  harness demo\n  harness demo --store s3\n  harness demo --store gcs",
+      "\nExamples:\n  harness demo\n  harness demo --console\n  harness demo --store s3\n  harness demo --store gcs",
     )
     .action(async (options: DemoOptions) => {
       const { demo } = await import("../demo/demo.ts");

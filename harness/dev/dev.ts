@@ -27,6 +27,7 @@ import { WorkerProcess } from "../worker/worker-process.ts";
 import { defaultPort } from "../options/defaults.ts";
 import { DevLog } from "./dev-log.ts";
 import { SourceChanges } from "./source-changes.ts";
+import { consoleLink, consoleVariables } from "../worker/console.ts";
 import { workerEnvironment } from "./worker-environment.ts";
 
 /** Changed files that are named. */
@@ -39,6 +40,8 @@ export interface DevOptions {
   readonly host: string;
   readonly port: number;
   readonly namespace: string;
+  /** Port of the worker's console; undefined for none but the environment's. */
+  readonly consolePort?: number;
 }
 
 /**
@@ -54,7 +57,11 @@ export async function dev(options: DevOptions, context: Context): Promise<number
   const broker = stack.use(await listen(options.host, options.port));
   const { namespace } = options;
   const surroundings = { layout, namespace, broker, programs, home: home.path };
-  const environment = workerEnvironment(context.environment, surroundings);
+  const consoleSettings = consoleVariables(options.consolePort, context.environment);
+  const environment = {
+    ...workerEnvironment(context.environment, surroundings),
+    ...consoleSettings,
+  };
   const manifestPath = environment["MANIFEST_PATH"] ?? "";
   const changes = stack.use(
     await SourceChanges.open([...workerSources, manifestPath], context.clock, (error) => {
@@ -70,6 +77,8 @@ export async function dev(options: DevOptions, context: Context): Promise<number
     out.line(`The worker starts anew when a file below ${sources} changes.`);
   }
   const onReady = createTeller(broker, namespace, environment, context);
+  if (options.consolePort !== undefined)
+    out.line(out.paint("bold", `Console: ${consoleLink(consoleSettings)}`));
   await runWorkers(environment, changes, onReady, context);
   out.line("Stopped.");
   return exit.success;

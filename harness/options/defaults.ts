@@ -5,6 +5,9 @@
 /** Default port of a DevBroker. */
 export const defaultPort = 55_555;
 
+/** Default port of the console of `harness console`. */
+export const defaultConsolePort = 8082;
+
 /** Agents' default time limit of a tool. */
 export const defaultTimeoutSeconds = 300;
 

@@ -890,6 +890,7 @@ describe("the table of variables", () => {
       "ARTIFACT_SCOPE_VALUE",
       "AUDIT_LOG",
       "HEALTH_HOST",
+      "CONSOLE_TOKEN",
       "OTEL_EXPORTER_OTLP_ENDPOINT",
       "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
       "OTEL_EXPORTER_OTLP_HEADERS",
@@ -913,4 +914,39 @@ test("own paths are those of every variable, those of libraries among them", () 
   };
   const others = { SAM_NAMESPACE: "ed_test/", AMQP_URL: "amqp://127.0.0.1" };
   expect(new Set(ownPaths({ ...named, ...others }))).toEqual(new Set(Object.values(named)));
+});
+
+describe("a console", () => {
+  const port = { CONSOLE_PORT: "8082" };
+
+  test("is none without a port", () => {
+    expect(readConfig(required).console).toBe(undefined);
+    expect(readConfig({ ...required, CONSOLE_TOKEN: "x".repeat(16) }).console).toBe(undefined);
+  });
+
+  test("is for this machine without a token", { tags: "promise-V1" }, () => {
+    const own = { port: 8082, host: "127.0.0.1", isLocal: true, token: undefined };
+    expect(readConfig({ ...required, ...port }).console).toEqual(own);
+    expect(readConfig({ ...required, ...port, CONSOLE_HOST: "::1" }).console).toEqual({
+      ...own,
+      host: "::1",
+    });
+    expect(problemsOf({ ...required, ...port, CONSOLE_HOST: "0.0.0.0" })).toEqual([
+      'CONSOLE_HOST: "0.0.0.0" needs CONSOLE_TOKEN; without one accepted: 127.0.0.1',
+    ]);
+  });
+
+  test("is for others with a token that is no short word", () => {
+    const token = "0123456789abcdef";
+    const all = { ...port, CONSOLE_HOST: "0.0.0.0", CONSOLE_TOKEN: token };
+    expect(readConfig({ ...required, ...all }).console).toEqual({
+      port: 8082,
+      host: "0.0.0.0",
+      isLocal: false,
+      token,
+    });
+    expect(problemsOf({ ...required, ...port, CONSOLE_TOKEN: "password" })).toEqual([
+      "CONSOLE_TOKEN: what is set is not accepted; accepted: at least 16 characters",
+    ]);
+  });
 });

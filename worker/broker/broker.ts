@@ -113,6 +113,12 @@ export interface BrokerSession extends AsyncDisposable {
   pause(): Promise<void>;
 }
 
+/** What the consumer of calls has of a session. */
+export type ConsumedSession = Pick<
+  BrokerSession,
+  "redelivers" | "mayReplay" | "deliveries" | "closed" | "publish" | "subscribe" | "pause"
+>;
+
 /** Which queue of the group holds the calls of a tool, by the manifest of the moment. */
 export interface ToolPlacement {
   /** Undefined for a tool that the manifest does not name. */

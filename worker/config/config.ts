@@ -18,6 +18,7 @@ import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
+import { type ConsoleConfig, consoleConfig, consoleProblems } from "./console-config.ts";
 import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { tracingConfig, tracingProblems } from "./tracing-config.ts";
@@ -59,6 +60,8 @@ export interface Config {
   readonly artifacts: ArtifactConfig;
   /** Undefined without an audit log. */
   readonly audit: AuditConfig | undefined;
+  /** Undefined without a console. */
+  readonly console: ConsoleConfig | undefined;
   /** Undefined without a collector of traces. */
   readonly tracing: TracingConfig | undefined;
   readonly toolLogs: ToolLogs;
@@ -150,6 +153,7 @@ export function readConfig(environment: Environment): Config {
     ...storeProblems(set),
     ...auditProblems(set),
     ...tracingProblems(set),
+    ...consoleProblems(set),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data, set);
@@ -277,6 +281,7 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
       },
     },
     audit: auditConfig(values),
+    console: consoleConfig(values),
     tracing: tracingConfig(values, set),
     toolLogs: { to: values.TOOL_LOGS, maxBytes: values.TOOL_LOGS_MAX_KB * bytesPerKilobyte },
     healthPort: values.HEALTH_PORT,

@@ -30,6 +30,7 @@ const prefixes = [
     "ARTIFACT_",
     "AUDIT_",
     "HEALTH_",
+    "CONSOLE_",
     "DRAIN_",
     "LOG_",
   ],

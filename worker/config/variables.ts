@@ -6,6 +6,7 @@ import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
+import { consoleVariables } from "./console-config.ts";
 import { packageVariables } from "./package-config.ts";
 import { toolLogDestinations } from "../invocation/steps/output-log.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
@@ -262,6 +263,7 @@ export const variables = z.object({
     "a host name or address",
     "Address of the health probes and metrics. Unset: every interface.",
   ),
+  ...consoleVariables,
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),
     `seconds, 0 to ${maxTimeoutSeconds}`,

@@ -22,17 +22,18 @@
  * ({@link OutputPiece}); `sample` ({@link Sample}).
  */
 
+import type { Json, JsonObject } from "../support/json/json.ts";
+
 /** Body of an answer with a status from 400 on. */
 export interface Failure {
   readonly error: { readonly code: string; readonly message: string };
 }
 
 /** A JSON value. */
-export type JsonValue =
-  string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
+export type JsonValue = Json;
 
 /** A JSON object. */
-export type JsonMembers = { readonly [name: string]: JsonValue };
+export type JsonMembers = JsonObject;
 
 /** The worker as it is now. */
 export interface WorkerView {
@@ -173,7 +174,7 @@ export interface CallDetail {
   readonly output: readonly OutputView[];
   /** The request; null for calls of agents, whose arguments and results are not shown. */
   readonly request: Pick<NewCall, "arguments" | "inputs"> | null;
-  /** The answer as agents get it; null before the end, for calls of agents, and where it is gone. */
+  /** As agents get it; null before the end, for calls of agents, and where it is gone. */
   readonly answer: JsonMembers | null;
   readonly artifacts: readonly ArtifactView[];
 }

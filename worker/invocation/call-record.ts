@@ -2,7 +2,7 @@
  * Facts of a call that its outcome reports, whether the call succeeds or fails.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import type { ExecutionReport, ToolOutput } from "../protocol/execution.ts";
+import { type ExecutionReport, type ToolOutput, enforcedLimits } from "../protocol/execution.ts";
 import type { CreatedArtifact, Invocation } from "../protocol/invocation.ts";
 import { type LimitReached, limitFacts } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
@@ -68,8 +68,10 @@ export class CallRecord {
       network: sandbox.networkUsage,
       output,
     };
-    const { cpuMs } = usage;
-    this.#follower.ran({ start: startMode, unenforced: sandbox.unenforced, cpuMs });
+    const { start, backend, unenforced } = this.execution;
+    const { cpuMs, peakMemoryBytes } = usage;
+    const limits = enforcedLimits(this.execution);
+    this.#follower.ran({ start, backend, limits, unenforced, cpuMs, peakMemoryBytes });
   }
 
   /** Call for the limit that ended the sandbox. */

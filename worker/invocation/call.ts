@@ -64,10 +64,10 @@ export async function runCall(
   // No status follows the answer, neither this worker's nor another's.
   const over = new AbortController();
   const statusSignal = AbortSignal.any([signals.publish, over.signal]);
-  const relay = new StatusRelay(
-    (status) => publishStatus({ ...parts, log }, invocation, status, statusSignal),
-    parts.clock,
-  );
+  const relay = new StatusRelay((status) => {
+    follower.status?.(status.text);
+    return publishStatus({ ...parts, log }, invocation, status, statusSignal);
+  }, parts.clock);
   const outcome = await parts.invoker.invoke(invocation, {
     signal: signals.run,
     waitSignal: signals.wait,

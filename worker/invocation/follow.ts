@@ -3,10 +3,12 @@
  */
 import type { Delivery } from "../broker/broker.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import { readReplyAddress } from "../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import { readTraceparent, traceIdOf } from "../protocol/trace-context.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { cancellableCall } from "./cancellation/callers.ts";
 
 /** Dependencies of {@link follow}. */
 export interface FollowParts {
@@ -20,9 +22,13 @@ export interface FollowParts {
 /** Begins to follow a delivery; its tool counts if it is served. The caller ends it. */
 export function follow(
   { follow: begin, namespace, resolve }: FollowParts,
-  { topic, queue, deliveryCount, properties }: Delivery,
+  delivery: Delivery,
 ): CallFollower {
-  const follower = begin({ queue, deliveryCount, traceparent: readTraceparent(properties) });
+  const { topic, queue, deliveryCount, properties } = delivery;
+  const replyTo = readReplyAddress(properties)?.replyTo;
+  const [correlationId] = replyTo ? cancellableCall(delivery, replyTo).correlationIds : [];
+  const traceparent = readTraceparent(properties);
+  const follower = begin({ queue, deliveryCount, correlationId, traceparent });
   const tool = parseInvokeTopic(namespace, topic);
   if (tool !== undefined && resolve(tool) !== undefined) follower.resolved(tool);
   return follower;

@@ -148,6 +148,7 @@ async function deduplicate(call: AddressedCall): Promise<DeliveryEnd> {
       using claim = parts.claims.open(key, delivery, entry);
       using cancellable = parts.cancels.open(cancellableCall(delivery, address.replyTo));
       const signals = { ...call.signals, cancel: cancellable.signal };
+      follower.cancellable?.(() => cancellable.cancel());
       const { settlement, remembered, end } = await handleNew({ ...call, claim, signals });
       audit?.end(end);
       // Deliveries from now on find the call answered or unknown, and settle on their own.

@@ -39,7 +39,7 @@ import {
 import { type AdmitParts, admit } from "./steps/admit.ts";
 import { checkResult } from "./steps/check-schemas.ts";
 import { notAvailable } from "./steps/resolve.ts";
-import { type ToolLogs, endOfOutput, logOutput } from "./steps/output-log.ts";
+import { type ToolLogs, endOfOutput, followOutput, logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
@@ -186,6 +186,7 @@ async function run(
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
   }
   logOutput(execution, log, parts.toolLogs);
+  followOutput(execution, context.follower?.printed);
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   status.finish();
   const output = endOfOutput(report, parts.toolLogs);

@@ -3,6 +3,7 @@
  */
 import {
   type LimitReached,
+  type LimitUnit,
   type Limits,
   type Mechanism,
   type LimitName,
@@ -97,19 +98,36 @@ export interface ExecutionUsage {
   readonly outputBytes: number;
 }
 
+/** A limit by its word in answers, and its enforcement. */
+export interface EnforcedLimit {
+  readonly limit: string;
+  readonly bound: number;
+  readonly unit: LimitUnit;
+  readonly by: Mechanism;
+}
+
+/** The limits of an execution in the order of the documentation, its time limit last. */
+export function enforcedLimits({
+  limits,
+  enforcedBy,
+  timeLimitMs,
+}: Pick<ExecutionReport, "limits" | "enforcedBy" | "timeLimitMs">): readonly EnforcedLimit[] {
+  const all = limitNames.map((name): EnforcedLimit => {
+    const { word: limit, unit } = limitFacts[name];
+    return { limit, bound: limits[name], unit, by: enforcedBy[name] };
+  });
+  return [...all, { limit: "wall_time", bound: timeLimitMs / 1000, unit: "seconds", by: "guard" }];
+}
+
 /** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
   const { usage, output, network } = report;
-  const limits = limitNames.map((name) => {
-    const { word, unit } = limitFacts[name];
-    return [word, { bound: report.limits[name], unit, by: report.enforcedBy[name] }] as const;
-  });
-  const wall = { bound: report.timeLimitMs / 1000, unit: "seconds", by: "guard" };
+  const limits = enforcedLimits(report).map(({ limit, ...rest }) => [limit, rest] as const);
   return {
     profile: report.profile,
     backend: report.backend,
     start: report.start,
-    limits_enforced: { ...Object.fromEntries(limits), wall_time: wall },
+    limits_enforced: Object.fromEntries(limits),
     unenforced: report.unenforced,
     usage: {
       wall_ms: Math.round(usage.wallMs),

@@ -15,14 +15,31 @@ export const callSteps = {
 
 export type CallStep = keyof typeof callSteps;
 
+/** A limit of a run, and what enforced it. */
+export interface EnforcedLimit {
+  /** Its word in answers. */
+  readonly limit: string;
+  readonly bound: number;
+  readonly unit: string;
+  /** `kernel`, `guard` or `none`. */
+  readonly by: string;
+}
+
 /** What is known of a run when its sandbox has ended. */
 export interface RunFacts {
   readonly start: string;
+  readonly backend: string;
+  readonly limits: readonly EnforcedLimit[];
   /** Protections that this host lacks. */
   readonly unenforced: readonly string[];
   /** Undefined where unmeasured. */
   readonly cpuMs: number | undefined;
+  /** Undefined where unmeasured. */
+  readonly peakMemoryBytes: number | undefined;
 }
+
+/** Output streams of a tool. */
+export type OutputStream = "stdout" | "stderr";
 
 /** What is known of a delivery when it is received. */
 export interface ReceivedCall {
@@ -30,6 +47,8 @@ export interface ReceivedCall {
   readonly deliveryCount: number;
   /** Undefined where the broker has no queues. */
   readonly queue: string | undefined;
+  /** The id by which its caller knows the call; undefined without a reply topic. */
+  readonly correlationId: string | undefined;
   /** The W3C trace context that the call brought, if it is valid. */
   readonly traceparent: string | undefined;
 }
@@ -71,6 +90,12 @@ export interface CallFollower {
   ran(facts: RunFacts): void;
   /** A limit, by its word in answers, has ended the call's sandbox. */
   limitReached(limit: string): void;
+  /** From now on to its end the call can be cancelled, as its caller can do it. */
+  cancellable?(cancel: () => void): void;
+  /** A status of the tool is on its way to the caller. */
+  status?(text: string): void;
+  /** The tool has printed. Output is followed only for followers that have this. */
+  readonly printed?: ((stream: OutputStream, chunk: Uint8Array) => void) | undefined;
   /** The delivery has ended; no other method is called afterwards. */
   end(ending: CallEnding): void;
 }
@@ -88,6 +113,7 @@ export const followsNothing: CallFollower = {
 /** Passes each event on to all of them; the trace is that of the first with one. */
 export function followAll(followers: readonly CallFollower[]): CallFollower {
   const tell = (say: (follower: CallFollower) => void): void => followers.forEach(say);
+  const readers = followers.flatMap(({ printed }) => printed ?? []);
   return {
     trace: followers.find(({ trace }) => trace !== undefined)?.trace,
     enter: (step) => tell((follower) => follower.enter(step)),
@@ -95,6 +121,12 @@ export function followAll(followers: readonly CallFollower[]): CallFollower {
     under: (profile) => tell((follower) => follower.under(profile)),
     ran: (facts) => tell((follower) => follower.ran(facts)),
     limitReached: (limit) => tell((follower) => follower.limitReached(limit)),
+    cancellable: (cancel) => tell((follower) => follower.cancellable?.(cancel)),
+    status: (text) => tell((follower) => follower.status?.(text)),
+    printed:
+      readers.length === 0
+        ? undefined
+        : (stream, chunk) => readers.forEach((read) => read(stream, chunk)),
     end: (ending) => tell((follower) => follower.end(ending)),
   };
 }

@@ -5,6 +5,7 @@
 import { auditEvents } from "./events/audit.ts";
 import { brokerEvents } from "./events/broker.ts";
 import { callEvents } from "./events/calls.ts";
+import { consoleEvents } from "./events/console.ts";
 import { deliveryEvents } from "./events/deliveries.ts";
 import type { FactTypes } from "./events/event.ts";
 import { packageEvents } from "./events/packages.ts";
@@ -20,6 +21,7 @@ export const events = {
   ...callEvents,
   ...deliveryEvents,
   ...auditEvents,
+  ...consoleEvents,
   ...endEvents,
 };
 

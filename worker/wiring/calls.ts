@@ -2,7 +2,7 @@
  * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
 import { artifactScope } from "../artifacts/scope.ts";
-import type { BrokerSession } from "../broker/broker.ts";
+import type { ConsumedSession } from "../broker/broker.ts";
 import { maxCallSeconds } from "../broker/open.ts";
 import type { Config } from "../config/config.ts";
 import { DescribedTools } from "../discovery/described-tools.ts";
@@ -127,7 +127,7 @@ export interface WiredConsumer extends AsyncDisposable {
 export interface ConsumerParts {
   readonly host: Host;
   readonly foundation: Foundation;
-  readonly session: BrokerSession;
+  readonly session: ConsumedSession;
   readonly invoker: Invoker;
   readonly signals: CallSignals;
   /** Follows a delivery from its receipt on. */

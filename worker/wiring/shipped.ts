@@ -1,6 +1,8 @@
 /**
- * Where the programs lie that are shipped beside the worker and run in sandboxes.
+ * Where the parts of the package lie that are shipped beside the worker.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runtime } from "../manifest/manifest.ts";
 
@@ -10,6 +12,33 @@ const root = new URL("../../", import.meta.url);
 /** The tool runner of a language. */
 export function toolRunnerDir(language: Runtime): string {
   return fileURLToPath(new URL(`tool-runner/${language}`, root));
+}
+
+/** The version in package.json. */
+export function packageVersion(): string {
+  version ??= readVersion();
+  return version;
+}
+
+let version: string | undefined;
+
+function readVersion(): string {
+  const text = readFileSync(new URL("package.json", root), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/**
+ * The page of the console, built. A checkout builds it below the directory; the package has it.
+ */
+export async function consolePageDir(scratchDir: string): Promise<string> {
+  if (!import.meta.url.endsWith(".ts")) return fileURLToPath(new URL("dist/console", root));
+  const builder = new URL("scripts/console-page.ts", root).href;
+  const { buildConsole } = (await import(builder)) as {
+    buildConsole: (directory: string) => Promise<void>;
+  };
+  const directory = join(scratchDir, "console");
+  await buildConsole(directory);
+  return directory;
 }
 
 /** The tools of `doctor --attack`. */

@@ -40,6 +40,8 @@ export interface CancellableCall {
 export interface CancellableEntry extends Disposable {
   /** Aborts with CancelledByCaller; has aborted for a call whose cancel came before it. */
   readonly signal: AbortSignal;
+  /** Cancels it. Idempotent. */
+  cancel(): void;
 }
 
 interface RunningCall {
@@ -81,7 +83,11 @@ export class Cancels {
         if (calls?.delete(call) && calls.size === 0) this.#running.delete(id);
       }
     };
-    return { signal: call.cancelling.signal, [Symbol.dispose]: close };
+    return {
+      signal: call.cancelling.signal,
+      cancel: () => cancel(call),
+      [Symbol.dispose]: close,
+    };
   }
 
   /** Cancels the calls of this sender, present and to come. */

@@ -4,6 +4,7 @@
 import type { ToolOutput } from "../../protocol/execution.ts";
 import type { CapturedOutput, Execution, ExitReport } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
+import type { CallFollower } from "../../telemetry/call-follower.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 
@@ -37,6 +38,16 @@ export function logOutput(
     execution[name].on("data", (chunk: Buffer) => logged.write(chunk));
     execution[name].once("end", () => logged.finish());
   }
+}
+
+/** Passes the output of an execution on as it comes. */
+export function followOutput(
+  execution: Pick<Execution, StreamName>,
+  printed: CallFollower["printed"],
+): void {
+  if (printed === undefined) return;
+  for (const name of ["stdout", "stderr"] as const)
+    execution[name].on("data", (chunk: Buffer) => printed(name, chunk));
 }
 
 /** The end of what a tool printed; undefined where it is kept for nobody. */

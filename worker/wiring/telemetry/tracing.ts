@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { type CallFollower, type ReceivedCall, followAll } from "../../telemetry/call-follower.ts";
 import type { CallCounts } from "../../telemetry/metrics/call-counts.ts";
 import { type Tracing, openTracing } from "../../telemetry/tracing/open.ts";
+import type { WorkerConsole } from "../console/console.ts";
 import type { Host } from "../host.ts";
 
 /** Brokers as OpenTelemetry's conventions for messaging name them. */
@@ -32,14 +33,17 @@ export function startTracing(
   return openTracing(tracing, { messagingSystem, resource }, parts);
 }
 
-/** Follows a delivery by metrics, and by a trace where there are any. */
+/** Follows a delivery by metrics, and by trace and console where there are any. */
 export function followedBy(
   counts: CallCounts,
   tracing: Tracing | undefined,
+  console: WorkerConsole | undefined,
 ): (received: ReceivedCall) => CallFollower {
-  if (tracing === undefined) return () => counts.follow();
+  if (tracing === undefined && console === undefined) return () => counts.follow();
   return (received) => {
-    const traced = tracing.follow(received);
-    return followAll([counts.follow(traced.trace), traced]);
+    const traced = tracing?.follow(received);
+    const trace = traced?.trace;
+    const followers = [counts.follow(trace), traced, console?.follow(received, trace)];
+    return followAll(followers.filter((follower) => follower !== undefined));
   };
 }

@@ -7,6 +7,8 @@ import { exposition } from "../../../../worker/telemetry/metrics/exposition.ts";
 import { noSamples } from "../../../support/metrics/no-samples.ts";
 import { parseMetrics } from "../../../support/metrics/metrics-page.ts";
 
+const ranAtAll = { backend: "bubblewrap", limits: [], peakMemoryBytes: undefined };
+
 /** Counts on a clock of their own, in milliseconds. */
 function newCounts(...tools: readonly string[]) {
   const clock = { ms: 0 };
@@ -38,7 +40,7 @@ test("a call counts by tool, profile and outcome, with its time in each step", a
     'str_call_step_duration_seconds_sum{step="run"}': 2,
   });
   clock.ms += 500;
-  call.ran({ start: "pool", unenforced: ["memoryBytes"], cpuMs: 1_500 });
+  call.ran({ ...ranAtAll, start: "pool", unenforced: ["memoryBytes"], cpuMs: 1_500 });
   call.limitReached("cpu_time");
   call.end({ outcome: "EXECUTION_ERROR", settlement: "accepted" });
   expect(await read()).toMatchObject({
@@ -94,7 +96,7 @@ test("a call of a tool that is not served adds no series", async () => {
     const follower = counts.follow();
     if (call > 0) follower.resolved(`chosen-${call}`);
     follower.under("standard");
-    follower.ran({ start: "cold", unenforced: [], cpuMs: 1 });
+    follower.ran({ ...ranAtAll, start: "cold", unenforced: [], cpuMs: 1 });
     follower.limitReached("files");
     follower.end(ending);
   }

@@ -8,6 +8,8 @@ import { CallSpans } from "../../../../worker/telemetry/tracing/call-spans.ts";
 import { type SamplerName, samplerOf } from "../../../../worker/telemetry/tracing/sampler.ts";
 import type { Span } from "../../../../worker/telemetry/tracing/span.ts";
 
+const ranAtAll = { backend: "bubblewrap", limits: [], peakMemoryBytes: undefined };
+
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const caller = `00-${traceId}-b7ad6b7169203331-01`;
 /** Epoch milliseconds at which the clock of a test starts. */
@@ -23,7 +25,12 @@ function newCall(received: Partial<ReceivedCall> = {}, sampler: SamplerName = "a
     messagingSystem: "rabbitmq",
     send: (spans: readonly Span[]) => void sent.push(spans),
   };
-  const none = { deliveryCount: 1, queue: undefined, traceparent: undefined };
+  const none = {
+    deliveryCount: 1,
+    queue: undefined,
+    correlationId: undefined,
+    traceparent: undefined,
+  };
   const call = new CallSpans(parts, { ...none, ...received });
   return { clock, call, sent };
 }
@@ -35,7 +42,7 @@ test("a call has a span, and below it one for each step that it took", () => {
   clock.ms = 20;
   call.enter("run");
   clock.ms = 500;
-  call.ran({ start: "pool", unenforced: [], cpuMs: 300 });
+  call.ran({ ...ranAtAll, start: "pool", unenforced: [], cpuMs: 300 });
   call.limitReached("cpu_time");
   call.enter("publish");
   clock.ms = 510;

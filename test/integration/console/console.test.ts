@@ -1,0 +1,297 @@
+/**
+ * The console of a whole worker, as its page uses it.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { CallDetail, CallView, WorkerView } from "../../../worker/console/api.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import {
+  ConsoleClient,
+  type StreamEvent,
+  ask,
+  logIn,
+} from "../../support/console/console-client.ts";
+import { patience } from "../../support/patience.ts";
+import { type Rig, startRig } from "../../support/workers/rig.ts";
+
+const token = "the token of this test";
+const printing = `
+import sys
+
+def prints(ctx, name="world"):
+    print("hello", name)
+    print("careful", file=sys.stderr)
+    ctx.send_status("half way")
+    ctx.save_artifact("greeting é.txt", b"hello", mime_type="text/html", description="says hello")
+    return {"greeted": name}
+`;
+
+let rig: Rig;
+let port: number;
+let client: ConsoleClient;
+
+beforeAll(async () => {
+  [port] = (await freePorts(1)) as [number];
+  rig = await startRig({
+    tools: {
+      prints: {
+        module: "printing",
+        function: "prints",
+        description: "Greets.",
+        parameters: { type: "object", properties: { name: { type: "string" } } },
+      },
+      reads: { function: "reads" },
+      raises: { function: "raises" },
+      waits: { function: "leaves_on_term" },
+    },
+    files: { "printing.py": printing },
+    environment: { CONSOLE_PORT: String(port), CONSOLE_TOKEN: token },
+  });
+  client = await ConsoleClient.open(port, token);
+});
+
+afterAll(() => rig[Symbol.asyncDispose]());
+
+async function ended(id: string): Promise<CallDetail> {
+  return await vi.waitFor(async () => {
+    const detail = await client.detail(id);
+    expect(detail.call.outcome).not.toBe(null);
+    return detail;
+  }, patience);
+}
+
+describe("a call that the console makes", () => {
+  test("has its phases, statuses, output, limits, answer and artifacts", async () => {
+    const id = await client.call({ tool: "prints", arguments: { name: "Ada" } });
+    const { call, ...detail } = await ended(id);
+    expect(call).toMatchObject({
+      ...{ id, tool: "prints", isOwn: true, correlationId: id, deliveryCount: 1 },
+      ...{ outcome: "ok", settlement: "accepted", profile: "standard", start: "cold" },
+      ...{ backend: "bubblewrap", isCancelled: false, limitReached: null },
+    });
+    const steps = ["receive", "queue", "acquire", "stage", "run", "collect", "publish"];
+    expect(call.phases.map(({ step }) => step)).toEqual(steps);
+    expect(call.phases.every(({ endMs }) => endMs !== null)).toBe(true);
+    expect(call.limits).toContainEqual({
+      limit: "wall_time",
+      bound: 300,
+      unit: "seconds",
+      by: "guard",
+    });
+    expect(call.limits.length).toBe(11);
+    expect(call.durationMs).toBeGreaterThan(0);
+    expect(detail).toMatchObject({
+      statuses: [{ callId: id, text: "half way" }],
+      output: [
+        { stream: "stdout", text: "hello Ada\n", isCut: false },
+        { stream: "stderr", text: "careful\n", isCut: false },
+      ],
+      request: { arguments: { name: "Ada" }, inputs: {} },
+      answer: { id, result: { tool_result: { greeted: "Ada" } } },
+      artifacts: [{ filename: "greeting é.txt", version: 0, sizeBytes: 5, mimeType: "text/html" }],
+    });
+  });
+
+  test(
+    "gives its artifacts as downloads that no browser runs",
+    { tags: "promise-V3" },
+    async () => {
+      const id = await client.call({ tool: "prints" });
+      await ended(id);
+      const { status, headers, body } = await client.ask({ path: `/api/calls/${id}/artifacts/0` });
+      expect({ status, text: body.toString() }).toEqual({ status: 200, text: "hello" });
+      expect(headers).toMatchObject({
+        "content-type": "application/octet-stream",
+        "content-disposition": "attachment; filename*=UTF-8''greeting%20%C3%A9.txt",
+        "content-security-policy": "default-src 'none'; sandbox",
+        "x-content-type-options": "nosniff",
+      });
+      expect((await client.ask({ path: `/api/calls/${id}/artifacts/1` })).status).toBe(404);
+    },
+  );
+
+  test("gets files as inputs", async () => {
+    const input = await client.put("in put.csv", "a,b\n1,2\n");
+    expect(input).toEqual({ filename: "in put.csv", version: 0, sizeBytes: 8 });
+    const { filename, version } = input;
+    const inputs = { input_file: { filename, version } };
+    const detail = await ended(await client.call({ tool: "reads", inputs }));
+    expect(detail.answer).toMatchObject({
+      result: {
+        tool_result: {
+          input_file: filename,
+          inputs: { input_file: { name: filename, text: "a,b\n1,2\n" } },
+        },
+      },
+    });
+  });
+
+  test("can be cancelled while it runs, and not after", async () => {
+    const id = await client.call({ tool: "waits" });
+    await vi.waitFor(async () => {
+      const { call } = await client.detail(id);
+      expect(call.phases.at(-1)?.step).toBe("run");
+    }, patience);
+    const cancel = { method: "POST", path: `/api/calls/${id}/cancel` };
+    expect((await client.ask(cancel)).status).toBe(202);
+    const { call, answer } = await ended(id);
+    expect(call).toMatchObject({ isCancelled: true, outcome: "CANCELLED" });
+    expect(answer).toMatchObject({ error: { code: "CANCELLED" } });
+    expect((await client.ask(cancel)).status).toBe(409);
+  });
+
+  test("has the error that agents get", async () => {
+    const { call, answer } = await ended(await client.call({ tool: "raises" }));
+    expect(call.outcome).toBe("EXECUTION_ERROR");
+    expect(answer).toMatchObject({ error: { code: "EXECUTION_ERROR" } });
+  });
+
+  test.for([
+    [{ tool: "unknown", arguments: {}, inputs: {} }, 404, "TOOL_NOT_AVAILABLE"],
+    [{ tool: "prints", arguments: [], inputs: {} }, 400, "arguments: expected an object"],
+    [{ tool: "prints", arguments: {}, inputs: {}, user_id: "eve" }, 400, "user_id"],
+    [{ tool: "prints", arguments: {}, inputs: { f: { filename: "x" } } }, 400, "inputs.f"],
+  ] as const)("is refused when it is no call: %j", async ([body, status, words]) => {
+    const headers = { "content-type": "application/json" };
+    const asked = { method: "POST", path: "/api/calls", headers, body: JSON.stringify(body) };
+    const answered = await client.ask(asked);
+    expect(answered.status).toBe(status);
+    expect(answered.body.toString()).toContain(words);
+  });
+});
+
+test(
+  "a call of an agent is shown without its arguments and its result",
+  { tags: "promise-V4" },
+  async () => {
+    await rig.call("prints", { name: "a secret" });
+    const call = await vi.waitFor(async () => {
+      const calls = await firstOf<readonly CallView[]>("calls");
+      const own = calls.find(({ isOwn, tool, outcome }) => !isOwn && tool === "prints" && outcome);
+      expect(own).toBeDefined();
+      return own;
+    }, patience);
+    const detail = await client.detail(call?.id ?? "");
+    expect(detail).toMatchObject({ request: null, answer: null, output: [], artifacts: [] });
+    expect(JSON.stringify(detail)).not.toContain("a secret");
+  },
+);
+
+describe("the stream", () => {
+  test("tells what there is, and then what changes", async () => {
+    const { signal, abort } = abortable();
+    const seen: StreamEvent[] = [];
+    const reading = (async () => {
+      for await (const event of client.events(signal)) seen.push(event);
+    })().catch(() => undefined);
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThanOrEqual(3), patience);
+    expect(seen.slice(0, 3).map(({ name }) => name)).toEqual(["state", "calls", "samples"]);
+    const state = seen[0]?.data as WorkerView;
+    expect(state).toMatchObject({
+      worker: { namespace: "rig", broker: "dev", store: "filesystem" },
+      isReady: true,
+      missing: [],
+      manifest: { isUsable: true, problems: [], unavailable: [] },
+      queues: [{ name: "default" }],
+    });
+    expect(state.tools.map(({ name }) => name)).toEqual(["prints", "reads", "raises", "waits"]);
+    expect(state.tools[0]).toMatchObject({ description: "Greets.", profile: "standard" });
+    expect(state.profiles.map(({ name }) => name)).toEqual([
+      "restrictive",
+      "standard",
+      "permissive",
+    ]);
+    expect(state.hosts[0]?.checks.map(({ name }) => name)).toContain("seccomp");
+
+    const id = await client.call({ tool: "prints" });
+    const told = (name: string) =>
+      seen.filter((event) => event.name === name).map(({ data }) => data as { callId: string });
+    await vi.waitFor(() => {
+      const last = seen.findLast(({ name }) => name === "call")?.data as CallView;
+      expect(last).toMatchObject({ id, outcome: "ok" });
+      expect(told("status")).toContainEqual(
+        expect.objectContaining({ callId: id, text: "half way" }),
+      );
+      expect(told("output")).toContainEqual({
+        callId: id,
+        stream: "stdout",
+        text: "hello world\n",
+      });
+      expect(told("sample").length).toBeGreaterThan(0);
+    }, patience);
+    abort();
+    await reading;
+  });
+});
+
+describe("without the token", { tags: "promise-V1" }, () => {
+  test("nothing but the page and the form is served", async () => {
+    const paths = ["/api/events", "/api/calls/x", "/api/calls/x/artifacts/0", "/api/session"];
+    for (const path of paths) expect((await ask(port, { path })).status, path).toBe(401);
+    expect((await logIn(port, "not the token")).status).toBe(401);
+    const { status, headers } = await ask(port, { path: "/" });
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      "content-security-policy": expect.stringContaining("default-src 'none'; script-src 'self'"),
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    });
+  });
+
+  test("a session ends with its log out", async () => {
+    const other = await ConsoleClient.open(port, token);
+    expect((await other.ask({ method: "DELETE", path: "/api/session" })).status).toBe(204);
+    expect((await other.ask({ path: "/api/calls/x" })).status).toBe(401);
+  });
+
+  test("its cookie is for no script, and for no other page", async () => {
+    const [cookie] = (await logIn(port, token)).headers["set-cookie"] ?? [];
+    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+  });
+});
+
+describe("other pages", { tags: "promise-V2" }, () => {
+  const call = JSON.stringify({ tool: "prints", arguments: {}, inputs: {} });
+  test.for([
+    ["another origin", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
+    [
+      "another port of this machine",
+      { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" },
+    ],
+    ["no origin", { origin: "", "sec-fetch-site": "" }],
+    ["a name that leads here", { host: "evil.example", origin: "http://evil.example" }],
+  ] as const)("cannot call tools: %s", async ([, headers]) => {
+    const type = { "content-type": "application/json" };
+    const path = "/api/calls";
+    const { status, body } = await ask(port, {
+      ...{ method: "POST", path, body: call },
+      headers: only({ ...client.headers, ...type, ...headers }),
+    });
+    expect({ status, body: body.toString() }).toMatchObject({ status: 403 });
+  });
+
+  test("cannot read a stream or an artifact", async () => {
+    const headers = { ...client.headers, "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors" };
+    expect((await ask(port, { path: "/api/events", headers })).status).toBe(403);
+  });
+});
+
+/** The first event of that name. */
+async function firstOf<Data>(name: string): Promise<Data> {
+  const { signal, abort } = abortable();
+  try {
+    for await (const event of client.events(signal))
+      if (event.name === name) return event.data as Data;
+  } finally {
+    abort();
+  }
+  throw new Error(`no event ${name}`);
+}
+
+function abortable() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
+
+function only(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""));
+}
