@@ -290,6 +290,7 @@ describe("a command that a page gives exists:", () => {
     "listen",
     "demo",
     "dev",
+    "console",
     "tools",
     "agent-yaml",
     "tool run",

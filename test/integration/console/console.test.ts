@@ -23,6 +23,11 @@ def prints(ctx, name="world"):
     ctx.send_status("half way")
     ctx.save_artifact("greeting é.txt", b"hello", mime_type="text/html", description="says hello")
     return {"greeted": name}
+
+def waits(ctx):
+    import time
+    ctx.send_status("waiting")
+    time.sleep(60)
 `;
 
 let rig: Rig;
@@ -41,7 +46,7 @@ beforeAll(async () => {
       },
       reads: { function: "reads" },
       raises: { function: "raises" },
-      waits: { function: "leaves_on_term" },
+      waits: { module: "printing", function: "waits" },
     },
     files: { "printing.py": printing },
     environment: { CONSOLE_PORT: String(port), CONSOLE_TOKEN: token },
@@ -128,8 +133,8 @@ describe("a call that the console makes", () => {
   test("can be cancelled while it runs, and not after", async () => {
     const id = await client.call({ tool: "waits" });
     await vi.waitFor(async () => {
-      const { call } = await client.detail(id);
-      expect(call.phases.at(-1)?.step).toBe("run");
+      const { statuses } = await client.detail(id);
+      expect(statuses).toMatchObject([{ text: "waiting" }]);
     }, patience);
     const cancel = { method: "POST", path: `/api/calls/${id}/cancel` };
     expect((await client.ask(cancel)).status).toBe(202);
