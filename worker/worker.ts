@@ -259,6 +259,8 @@ export class Worker implements AsyncDisposable {
       unroutable: () => answers.unroutable,
       conflicts: () => this.#groupWatch?.conflicts.length ?? 0,
     });
+    const shown = { foundation, described, slots, starts, health: this.#health };
+    if (console !== undefined) await this.#parts.use(console).start(shown);
     await cancelListener.start(signal);
     this.#consumer = consumer;
     this.#supervise(consumer.run());
@@ -277,8 +279,6 @@ export class Worker implements AsyncDisposable {
     };
     const followers = { foundation, session, onManifest, described, discovery };
     this.#supervise(followManifest(followers, tools, host, this.#stopPublishing.signal));
-    const shown = { foundation, described, slots, starts, health: this.#health };
-    if (console !== undefined) await this.#parts.use(console).start(shown);
     void session.closed.then((end) => {
       if (end.reason === "lost") this.#ended.resolve(end.cause);
     });
