@@ -1,7 +1,6 @@
 /**
  * Where the parts of the package lie that are shipped beside the worker.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runtime } from "../manifest/manifest.ts";
@@ -12,19 +11,6 @@ const root = new URL("../../", import.meta.url);
 /** The tool runner of a language. */
 export function toolRunnerDir(language: Runtime): string {
   return fileURLToPath(new URL(`tool-runner/${language}`, root));
-}
-
-/** The version in package.json. */
-export function packageVersion(): string {
-  version ??= readVersion();
-  return version;
-}
-
-let version: string | undefined;
-
-function readVersion(): string {
-  const text = readFileSync(new URL("package.json", root), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /**

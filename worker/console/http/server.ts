@@ -29,6 +29,8 @@ const requestTimeoutMs = 300_000;
 export interface ServerParts {
   readonly page: Page;
   readonly view: () => WorkerView;
+  /** Whether the worker serves this tool. */
+  readonly serves: (tool: string) => boolean;
   readonly calls: RecentCalls;
   readonly own: OwnCalls;
   readonly samples: Samples;
@@ -153,7 +155,7 @@ class Routes {
 
   async #call(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = toNewCall(await readJsonObject(request));
-    if (!this.#parts.view().tools.some(({ name }) => name === call.tool))
+    if (!this.#parts.serves(call.tool))
       throw new HttpError(404, "TOOL_NOT_AVAILABLE", "This worker does not serve the tool");
     const id = this.#parts.own.make(call);
     if (id === undefined)

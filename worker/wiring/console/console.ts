@@ -86,7 +86,8 @@ export class WorkerConsole implements AsyncDisposable {
     const onError = (error: unknown): void =>
       logEvent(log, "console.request_failed", { err: error });
     const page = await loadPage(scratchDir);
-    const parts = { page, view, calls: this.#calls, own: this.#own, samples, files, clock };
+    const serves = (tool: string): boolean => foundation.catalog.resolve(tool) !== undefined;
+    const parts = { page, view, serves, calls: this.#calls, own: this.#own, samples, files, clock };
     const server = await startConsoleServer(
       { host, port, token, isLocal },
       { ...parts, onError },

@@ -2,6 +2,7 @@
  * What the console shows of a worker.
  */
 import type { Config } from "../../config/config.ts";
+import { packageVersion } from "../../config/version.ts";
 import type { HostView, ProfileView, ToolView, WorkerView } from "../../console/api.ts";
 import type { Described, DescribedTools } from "../../discovery/described-tools.ts";
 import type { ToolEntry } from "../../manifest/manifest.ts";
@@ -12,7 +13,8 @@ import { withHostNetwork } from "../../sandbox/profile.ts";
 import { isolates } from "../../sandbox/registry.ts";
 import type { Health } from "../../telemetry/health.ts";
 import type { Foundation } from "../foundation.ts";
-import { packageVersion } from "../shipped.ts";
+
+const version = packageVersion();
 
 /** What is read of the worker. */
 export interface ViewParts {
@@ -35,7 +37,7 @@ export function viewOf(parts: ViewParts): WorkerView {
   return {
     worker: {
       id: config.workerId,
-      version: packageVersion(),
+      version,
       namespace: config.namespace,
       group: config.group,
       broker: config.broker.kind,
