@@ -1,7 +1,7 @@
 /**
  * The command lines of those that bring a DevBroker along: `harness dev`, `demo` and `dev-broker`.
  */
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Context } from "../context.ts";
 import type { DemoOptions } from "../demo/demo.ts";
 import type { DevBrokerOptions } from "../dev-broker/dev-broker-command.ts";
@@ -48,7 +48,7 @@ export function addConsole(
     .option(
       "--console-port <number>",
       "port of the console on this machine",
-      parsePort,
+      parseConsolePort,
       defaultConsolePort,
     )
     .addOption(hostOption())
@@ -60,6 +60,13 @@ export function addConsole(
       const { dev } = await import("./dev.ts");
       finish(await dev(options, context));
     });
+}
+
+/** The page has to know it: a worker without a port has no console. */
+function parseConsolePort(text: string): number {
+  const port = parsePort(text);
+  if (port === 0) throw new InvalidArgumentError("It has to be 1 to 65535.");
+  return port;
 }
 
 const consoleHelp = `

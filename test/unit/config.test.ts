@@ -921,13 +921,13 @@ describe("a console", () => {
 
   test("is none without a port", () => {
     expect(readConfig(required).console).toBe(undefined);
-    expect(readConfig({ ...required, CONSOLE_TOKEN: "x".repeat(16) }).console).toBe(undefined);
+    expect(readConfig({ ...required, CONSOLE_TOKEN: "x".repeat(32) }).console).toBe(undefined);
   });
 
   test("is for this machine without a token", { tags: "promise-V1" }, () => {
-    const own = { port: 8082, host: "127.0.0.1", isLocal: true, token: undefined };
+    const own = { port: 8082, host: "127.0.0.1", token: undefined };
     expect(readConfig({ ...required, ...port }).console).toEqual(own);
-    expect(readConfig({ ...required, ...port, CONSOLE_HOST: "::1" }).console).toEqual({
+    expect(readConfig({ ...required, ...port, CONSOLE_HOST: "[::1]" }).console).toEqual({
       ...own,
       host: "::1",
     });
@@ -937,16 +937,15 @@ describe("a console", () => {
   });
 
   test("is for others with a token that is no short word", () => {
-    const token = "0123456789abcdef";
+    const token = "0123456789abcdef".repeat(2);
     const all = { ...port, CONSOLE_HOST: "0.0.0.0", CONSOLE_TOKEN: token };
     expect(readConfig({ ...required, ...all }).console).toEqual({
       port: 8082,
       host: "0.0.0.0",
-      isLocal: false,
       token,
     });
     expect(problemsOf({ ...required, ...port, CONSOLE_TOKEN: "password" })).toEqual([
-      "CONSOLE_TOKEN: what is set is not accepted; accepted: at least 16 characters",
+      "CONSOLE_TOKEN: what is set is not accepted; accepted: at least 32 characters",
     ]);
   });
 });

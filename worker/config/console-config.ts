@@ -6,8 +6,8 @@ import { isLoopback } from "../support/loopback.ts";
 import type { Environment } from "./variable-aliases.ts";
 import { secret, text, wholeNumber, withDefault } from "./variable-kinds.ts";
 
-/** Shorter tokens can be guessed. */
-const minTokenLength = 16;
+/** Wrong tokens are not counted: who counts can be made to refuse the right one. */
+const minTokenLength = 32;
 const defaultHost = "127.0.0.1";
 
 /** In the order of the documentation. */
@@ -27,7 +27,7 @@ export const consoleVariables = {
   CONSOLE_TOKEN: secret(
     text.min(minTokenLength),
     `at least ${minTokenLength} characters`,
-    "What people enter to use the console. Unset: the worker makes one, and logs a link with it.",
+    "The console asks for it, such as that of `openssl rand -base64 32`. Unset: the worker makes one, and logs a link with it.",
   ),
 };
 
@@ -35,8 +35,6 @@ export const consoleVariables = {
 export interface ConsoleConfig {
   readonly port: number;
   readonly host: string;
-  /** Whether only this machine reaches it. */
-  readonly isLocal: boolean;
   /** Undefined for one that the worker makes. */
   readonly token: string | undefined;
 }
@@ -52,6 +50,7 @@ export function consoleProblems(environment: Environment): readonly string[] {
 export function consoleConfig(
   values: z.infer<z.ZodObject<typeof consoleVariables>>,
 ): ConsoleConfig | undefined {
-  const { CONSOLE_PORT: port, CONSOLE_HOST: host, CONSOLE_TOKEN: token } = values;
-  return port === 0 ? undefined : { port, host, isLocal: isLoopback(host), token };
+  const { CONSOLE_PORT: port, CONSOLE_HOST, CONSOLE_TOKEN: token } = values;
+  // Sockets have addresses without the brackets of URLs.
+  return port === 0 ? undefined : { port, host: CONSOLE_HOST.replace(/^\[|\]$/g, ""), token };
 }

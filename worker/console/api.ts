@@ -4,8 +4,6 @@
  *
  * | request                              | body                     | answer                        |
  * |--------------------------------------|--------------------------|-------------------------------|
- * | `POST /api/session`                  | `{"token": "…"}`         | 204 and a cookie; 401, 429    |
- * | `DELETE /api/session`                |                          | 204                           |
  * | `GET /api/events`                    |                          | an event stream; see below    |
  * | `PUT /api/inputs/NAME`               | the bytes of the file    | 201, {@link StoredInput}      |
  * | `POST /api/calls`                    | {@link NewCall}          | 201, `{"id": "…"}`            |
@@ -13,7 +11,8 @@
  * | `POST /api/calls/ID/cancel`          |                          | 202; 409 for an ended call    |
  * | `GET /api/calls/ID/artifacts/NUMBER` |                          | 200, the bytes                |
  *
- * Everything but `POST /api/session` is 401 without the cookie. An error is a {@link Failure}.
+ * Each request has the token in the header `Authorization: Bearer TOKEN`, and is 401 without it. An
+ * error is a {@link Failure}.
  *
  * The stream has these events, each with JSON as `data`: `state` ({@link WorkerView}), at the
  * beginning and when it changes; `calls` ({@link CallView} as a list, the newest first) and
@@ -164,6 +163,7 @@ export interface CallView {
   readonly peakMemoryBytes: number | null;
   /** The limit that ended it. */
   readonly limitReached: string | null;
+  /** Whether the console has cancelled it. */
   readonly isCancelled: boolean;
 }
 

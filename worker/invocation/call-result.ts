@@ -70,31 +70,34 @@ export function refuseCall(
   return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
 }
 
-/** Logs and encodes the answer of a call whose cancel came before it. */
+/** Logs and encodes the answer of a call that was cancelled before it was admitted. */
 export function cancelledResult(
   { clock, log }: ResultParts,
   { topic }: Pick<Delivery, "topic">,
   { id, receivedMs }: ReadRequest,
+  by: "caller" | "operator",
   mayHaveStarted: boolean,
 ): CallResult {
   logEvent(log, "call.cancelled_ahead", { id, topic });
   const executionTimeMs = clock.monotonicMs() - receivedMs;
-  const error = cancelledError({ started: false }, mayHaveStarted);
+  const error = cancelledError({ started: false }, by, mayHaveStarted);
   return encodeResult(id, { kind: "error", error, executionTimeMs }, false);
 }
 
-/** The answer of a call that its caller cancelled. */
+/** The answer of a call that its caller, or a user of the console, cancelled. */
 export function cancelledError(
   {
     started,
     remainingArtifacts = [],
   }: Pick<InvocationOutcome, "started"> & Pick<Cancelled, "remainingArtifacts">,
+  by: "caller" | "operator",
   mayHaveStarted: boolean,
 ): InvocationError {
+  const who = by === "caller" ? "The caller" : "An operator";
   const sentences = [
     started
-      ? "The caller cancelled the call, and the tool was stopped"
-      : "The caller cancelled the call before the tool started",
+      ? `${who} cancelled the call, and the tool was stopped`
+      : `${who} cancelled the call before the tool started`,
     ...(mayHaveStarted ? ["An earlier delivery of the call may have run"] : []),
     ...(remainingArtifacts.length > 0 ? [remainingOutputs(remainingArtifacts)] : []),
   ];

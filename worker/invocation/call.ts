@@ -3,7 +3,13 @@
  */
 import type { BrokerSession } from "../broker/broker.ts";
 import { InvocationError, failureFacts } from "../protocol/errors.ts";
-import type { Answer, Cancelled, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type {
+  Answer,
+  CancelReason,
+  Cancelled,
+  Invocation,
+  InvocationOutcome,
+} from "../protocol/invocation.ts";
 import { encodeStatus } from "../protocol/messages/status.ts";
 import type { Clock } from "../support/clock.ts";
 import type { CallFollower } from "../telemetry/call-follower.ts";
@@ -82,12 +88,17 @@ export async function runCall(
   over.abort(callIsOver);
   const answer = answerOf(outcome, parts.session.redelivers, claimed);
   const { started } = outcome;
-  const isCancelled = outcome.kind === "cancelled" && outcome.reason === "caller";
+  const isCancelled = outcome.kind === "cancelled" && isAnswered(outcome.reason);
   logEnding(log, isCancelled ? outcome : (answer ?? outcome), started, statuses);
   return { answer, started };
 }
 
 type Stopped = Extract<InvocationOutcome, { kind: "cancelled" }>;
+
+/** Whether a call that was cancelled for this reason is answered, and runs nowhere else. */
+function isAnswered(reason: CancelReason): reason is "caller" | "operator" {
+  return reason === "caller" || reason === "operator";
+}
 
 /**
  * Undefined for a call to requeue, which one that its caller cancelled never is. A call that must
@@ -102,8 +113,8 @@ function answerOf(
   if (outcome.kind !== "cancelled") return outcome;
   const { reason, idempotent, started, executionTimeMs, execution } = outcome;
   if (reason === "elsewhere") return undefined;
-  if (reason === "caller") {
-    const error = cancelledError(outcome, mayHaveStarted);
+  if (isAnswered(reason)) {
+    const error = cancelledError(outcome, reason, mayHaveStarted);
     return { kind: "error", error, executionTimeMs, execution };
   }
   if (redelivers && (idempotent || (claim.isCertain && !started))) return undefined;

@@ -29,7 +29,7 @@ import {
   repeatAnswer,
 } from "./call-result.ts";
 import { cancellableCall } from "./cancellation/callers.ts";
-import type { Cancels } from "./cancellation/cancels.ts";
+import { type Cancels, cancelledBy } from "./cancellation/cancels.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
@@ -220,7 +220,8 @@ async function execute(
   request: ReadRequest,
   { runs, mayHaveStarted }: Extract<CallHistory, { kind: "open" }>,
 ): Promise<CallResult | undefined> {
-  if (signals.cancel.aborted) return cancelledResult(parts, delivery, request, mayHaveStarted);
+  if (signals.cancel.aborted)
+    return cancelledResult(parts, delivery, request, cancelledBy(signals.cancel), mayHaveStarted);
   const poison = poisonOf(delivery, runs, parts.maxRuns);
   if (poison !== undefined) {
     return { ...refuseCall(parts, delivery, request, poison), isPoison: true };

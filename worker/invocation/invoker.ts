@@ -23,6 +23,7 @@ import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { CallTooOld } from "./age.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
+import { cancelledBy } from "./cancellation/cancels.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
 import { type Claimed, NotStartedError } from "./claims/claims.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
@@ -109,7 +110,8 @@ function endingBy(error: unknown, context: CallContext) {
   if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
   if (isStopped(error, context)) {
     const remainingArtifacts = error instanceof InvocationError ? error.remainingArtifacts : [];
-    const reason = context.cancelSignal?.aborted === true ? "caller" : "shutdown";
+    const { cancelSignal } = context;
+    const reason = cancelSignal?.aborted === true ? cancelledBy(cancelSignal) : "shutdown";
     return { kind: "cancelled", reason, remainingArtifacts } as const;
   }
   return { kind: "error", error: asInvocationError(error) } as const;

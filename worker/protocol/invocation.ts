@@ -108,10 +108,10 @@ interface AnswerFacts {
 }
 
 /**
- * `caller`: its caller cancelled the call. `elsewhere`: another worker has the call, or receives it
- * from the broker.
+ * `caller`: its caller cancelled the call. `operator`: a user of the console did. `elsewhere`:
+ * another worker has the call, or receives it from the broker.
  */
-export type CancelReason = "caller" | "shutdown" | "elsewhere";
+export type CancelReason = "caller" | "operator" | "shutdown" | "elsewhere";
 
 /** A call that was stopped. It is answered or requeued, by the reason. A timeout is an answer. */
 export interface Cancelled {

@@ -1,19 +1,16 @@
 /**
  * The console of a whole worker, as its page uses it.
  */
+import { once } from "node:events";
+import { type IncomingMessage, request as send } from "node:http";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CallDetail, CallView, WorkerView } from "../../../worker/console/api.ts";
 import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
-import {
-  ConsoleClient,
-  type StreamEvent,
-  ask,
-  logIn,
-} from "../../support/console/console-client.ts";
+import { ConsoleClient, type StreamEvent, ask } from "../../support/console/console-client.ts";
 import { patience } from "../../support/patience.ts";
 import { type Rig, startRig } from "../../support/workers/rig.ts";
 
-const token = "the token of this test";
+const token = "the-token-of-this-test-is-long-enough";
 const printing = `
 import sys
 
@@ -140,7 +137,9 @@ describe("a call that the console makes", () => {
     expect((await client.ask(cancel)).status).toBe(202);
     const { call, answer } = await ended(id);
     expect(call).toMatchObject({ isCancelled: true, outcome: "CANCELLED" });
-    expect(answer).toMatchObject({ error: { code: "CANCELLED" } });
+    const message = "An operator cancelled the call, and the tool was stopped";
+    expect(answer).toMatchObject({ error: { code: "CANCELLED", message } });
+    expect(rig.logLines.join("")).toContain('"event":"console.cancelled"');
     expect((await client.ask(cancel)).status).toBe(409);
   });
 
@@ -229,10 +228,37 @@ describe("the stream", () => {
 });
 
 describe("without the token", { tags: "promise-V1" }, () => {
-  test("nothing but the page and the form is served", async () => {
-    const paths = ["/api/events", "/api/calls/x", "/api/calls/x/artifacts/0", "/api/session"];
-    for (const path of paths) expect((await ask(port, { path })).status, path).toBe(401);
-    expect((await logIn(port, "not the token")).status).toBe(401);
+  const call = JSON.stringify({ tool: "prints", arguments: {}, inputs: {} });
+
+  test.for([
+    ["GET", "/api/events"],
+    ["POST", "/api/calls"],
+    ["PUT", "/api/inputs/data.csv"],
+    ["GET", "/api/calls/x"],
+    ["POST", "/api/calls/x/cancel"],
+    ["GET", "/api/calls/x/artifacts/0"],
+    ["GET", "/api/nothing"],
+  ] as const)("%s %s is refused", async ([method, path]) => {
+    const body = method === "GET" ? undefined : call;
+    for (const authorization of ["", "Bearer ", `Bearer ${token}x`, token, `Basic ${token}`]) {
+      const headers = { "content-type": "application/json", authorization };
+      const { status } = await ask(port, { method, path, headers, ...(body && { body }) });
+      expect(status, authorization).toBe(401);
+    }
+  });
+
+  test("no body is read", async () => {
+    const request = send({ host: "127.0.0.1", port, method: "POST", path: "/api/calls" });
+    request.on("error", () => undefined);
+    request.setHeader("content-length", 10_000_000);
+    request.flushHeaders();
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(401);
+    response.resume();
+    await once(response, "close");
+  });
+
+  test("the page is served, which may load nothing from elsewhere", async () => {
     const { status, headers } = await ask(port, { path: "/" });
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -240,43 +266,37 @@ describe("without the token", { tags: "promise-V1" }, () => {
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
     });
-  });
-
-  test("a session ends with its log out", async () => {
-    const other = await ConsoleClient.open(port, token);
-    expect((await other.ask({ method: "DELETE", path: "/api/session" })).status).toBe(204);
-    expect((await other.ask({ path: "/api/calls/x" })).status).toBe(401);
-  });
-
-  test("its cookie is for no script, and for no other page", async () => {
-    const [cookie] = (await logIn(port, token)).headers["set-cookie"] ?? [];
-    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+    expect(headers).not.toHaveProperty("set-cookie");
   });
 });
 
-describe("other pages", { tags: "promise-V2" }, () => {
-  const call = JSON.stringify({ tool: "prints", arguments: {}, inputs: {} });
-  test.for([
-    ["another origin", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
-    [
-      "another port of this machine",
-      { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" },
-    ],
-    ["no origin", { origin: "", "sec-fetch-site": "" }],
-    ["a name that leads here", { host: "evil.example", origin: "http://evil.example" }],
-  ] as const)("cannot call tools: %s", async ([, headers]) => {
-    const type = { "content-type": "application/json" };
-    const path = "/api/calls";
-    const { status, body } = await ask(port, {
-      ...{ method: "POST", path, body: call },
-      headers: only({ ...client.headers, ...type, ...headers }),
-    });
-    expect({ status, body: body.toString() }).toMatchObject({ status: 403 });
-  });
+test("no other origin gets permission to send the token", { tags: "promise-V2" }, async () => {
+  const headers = {
+    origin: "https://evil.example",
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "authorization,content-type",
+  };
+  const preflight = await ask(port, { method: "OPTIONS", path: "/api/calls", headers });
+  const answered = await client.ask({ path: "/api/calls/x", headers });
+  for (const answer of [preflight, answered])
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual(
+      [],
+    );
+  expect(preflight.status).toBe(401);
+});
 
-  test("cannot read a stream or an artifact", async () => {
-    const headers = { ...client.headers, "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors" };
-    expect((await ask(port, { path: "/api/events", headers })).status).toBe(403);
+describe("an input", () => {
+  test.for([
+    ["..", {}, 400, "ARTIFACT_ERROR"],
+    ["x".repeat(300), {}, 400, "ARTIFACT_ERROR"],
+    ["%E0%A4%A", {}, 400, "BAD_REQUEST"],
+    ["large.bin", { "content-length": "6000000000" }, 413, "TOO_LARGE"],
+    ["data.csv", { "transfer-encoding": "chunked" }, 411, "BAD_REQUEST"],
+  ] as const)("%s with %j is refused with %i", async ([name, headers, status, code]) => {
+    const asked = { method: "PUT", path: `/api/inputs/${name}`, headers, body: "text" };
+    const answered = await client.ask(asked);
+    expect(answered.status).toBe(status);
+    expect(JSON.parse(answered.body.toString())).toMatchObject({ error: { code } });
   });
 });
 
@@ -295,8 +315,4 @@ async function firstOf<Data>(name: string): Promise<Data> {
 function abortable() {
   const controller = new AbortController();
   return { signal: controller.signal, abort: () => controller.abort() };
-}
-
-function only(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""));
 }

@@ -46,35 +46,28 @@ async function responseOf(request: ClientRequest): Promise<IncomingMessage> {
   return response;
 }
 
-/** A page with a session. */
+/** A page that has the token. */
 export class ConsoleClient {
   readonly port: number;
-  readonly #cookie: string;
+  /** Headers of its requests. */
+  readonly headers: Readonly<Record<string, string>>;
 
-  private constructor(port: number, cookie: string) {
+  private constructor(port: number, token: string) {
     this.port = port;
-    this.#cookie = cookie;
+    this.headers = { authorization: `Bearer ${token}` };
   }
 
-  /** Logs in. */
+  /** Rejects while the console does not take the token. */
   static async open(port: number, token: string): Promise<ConsoleClient> {
-    const { status, headers } = await logIn(port, token);
-    if (status !== 204) throw new Error(`the console answers ${status}`);
-    return new ConsoleClient(port, headers["set-cookie"]?.[0]?.split(";")[0] ?? "");
+    const client = new ConsoleClient(port, token);
+    const { status } = await client.ask({ path: "/api/calls/none" });
+    if (status !== 404) throw new Error(`the console answers ${status}`);
+    return client;
   }
 
   /** Sends a request as the page does. */
   ask(asked: Asked): Promise<Answered> {
     return ask(this.port, { ...asked, headers: { ...this.headers, ...asked.headers } });
-  }
-
-  /** Headers of the page's requests. */
-  get headers(): Readonly<Record<string, string>> {
-    return {
-      cookie: this.#cookie,
-      origin: `http://127.0.0.1:${this.port}`,
-      "sec-fetch-site": "same-origin",
-    };
   }
 
   /** Makes a call; its id. */
@@ -126,11 +119,4 @@ export class ConsoleClient {
     if (status >= 400) throw new Error(`${status} ${body.toString()}`);
     return JSON.parse(body.toString()) as Body;
   }
-}
-
-/** Asks for a session. */
-export function logIn(port: number, token: string): Promise<Answered> {
-  const headers = { "content-type": "application/json", origin: `http://127.0.0.1:${port}` };
-  const body = JSON.stringify({ token });
-  return ask(port, { method: "POST", path: "/api/session", headers, body });
 }

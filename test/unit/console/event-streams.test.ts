@@ -6,7 +6,7 @@ import { type IncomingMessage, createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { CallView, Sample, WorkerView } from "../../../worker/console/api.ts";
-import type { CallListener } from "../../../worker/console/calls/recent-call.ts";
+import type { CallListener, RecentCall } from "../../../worker/console/calls/recent-call.ts";
 import { EventStreams } from "../../../worker/console/http/event-streams.ts";
 import { HttpError } from "../../../worker/console/http/failure.ts";
 import { patience } from "../../support/patience.ts";
@@ -20,9 +20,14 @@ async function start() {
     return { [Symbol.dispose]: () => void set.delete(item) };
   };
   const worker = { isReady: true };
+  const known = new Map<string, CallView>();
   const streams = new EventStreams({
     view: () => ({ ...worker }) as unknown as WorkerView,
-    calls: { views: [], onChange: (listener) => subscribe(listeners, listener) },
+    calls: {
+      views: [],
+      get: (id) => (known.has(id) ? ({ view: known.get(id) } as unknown as RecentCall) : undefined),
+      onChange: (listener) => subscribe(listeners, listener),
+    },
     samples: { all: [], onSample: (listener) => subscribe(samplers, listener) },
   });
   const refused: unknown[] = [];
@@ -52,7 +57,11 @@ async function start() {
   const [listener] = listeners;
   const [sample] = samplers;
   if (listener === undefined || sample === undefined) throw new Error("nothing is followed");
-  return { worker, streams, listener, listeners, sample, refused, closed, open };
+  const change = (call: CallView): void => {
+    known.set(call.id, call);
+    listener.call(call.id);
+  };
+  return { worker, known, change, streams, listener, listeners, sample, refused, closed, open };
 }
 
 /** Names of the events so far, and their data. */
@@ -74,12 +83,12 @@ const call = (id: string, durationMs: number | null = null) =>
   ({ id, durationMs }) as unknown as CallView;
 
 test("changes of a call in a tenth of a second are one event", async () => {
-  const { listener, open } = await start();
+  const { change, listener, open } = await start();
   const events = read(await open());
   await vi.waitFor(() => expect(events.length).toBe(3), patience);
-  listener.call(call("a"));
-  listener.call(call("b"));
-  listener.call(call("a", 7));
+  change(call("a"));
+  change(call("b"));
+  change(call("a", 7));
   listener.status({ callId: "a", atMs: 1, text: "two\nlines" });
   await vi.waitFor(() => expect(events.length).toBe(6), patience);
   expect(events.slice(3)).toEqual([
@@ -89,13 +98,29 @@ test("changes of a call in a tenth of a second are one event", async () => {
   ]);
 });
 
-test("of many changed calls fifty are told at a time, and none is left out", async () => {
+test("of many changed calls fifty are told at a time, the newest first, and no forgotten one", async () => {
+  const { change, known, open } = await start();
+  const events = read(await open());
+  await vi.waitFor(() => expect(events.length).toBe(3), patience);
+  for (let number = 0; number < 140; number++) change(call(`c${number}`));
+  for (let number = 0; number < 20; number++) known.delete(`c${number}`);
+  await vi.waitFor(() => expect(events.length).toBe(123), patience);
+  const ids = events.slice(3).map(([, data]) => (data as CallView).id);
+  expect(ids[0]).toBe("c139");
+  expect(new Set(ids)).toEqual(
+    new Set(Array.from({ length: 120 }, (_, index) => `c${index + 20}`)),
+  );
+});
+
+test("of a flood of output the newest 64 KiB are told", async () => {
   const { listener, open } = await start();
   const events = read(await open());
   await vi.waitFor(() => expect(events.length).toBe(3), patience);
-  for (let number = 0; number < 120; number++) listener.call(call(`c${number}`));
-  await vi.waitFor(() => expect(events.length).toBe(123), patience);
-  expect(new Set(events.slice(3).map(([, data]) => (data as CallView).id)).size).toBe(120);
+  const text = "x".repeat(8_192);
+  for (let number = 0; number < 100; number++)
+    listener.output({ callId: `c${number}`, stream: "stdout", text });
+  await vi.waitFor(() => expect(events.length).toBe(11), patience);
+  expect(events.at(-1)?.[1]).toMatchObject({ callId: "c99" });
 });
 
 test("the worker's state is told when it has changed", async () => {
@@ -115,14 +140,26 @@ test("the worker's state is told when it has changed", async () => {
 });
 
 test("a page that does not read loses its stream", async () => {
-  const { listener, closed, open } = await start();
+  const { worker, sample, closed, open } = await start();
   const response = await open();
   response.pause();
-  const text = "x".repeat(1024 * 1024);
-  const more = setInterval(() => listener.status({ callId: "a", atMs: 1, text }), 10);
+  let count = 0;
+  const more = setInterval(() => {
+    Object.assign(worker, { warnings: [`${count++}`.padEnd(1024 * 1024)] });
+    sample({} as Sample);
+  }, 10);
   onTestFinished(() => clearInterval(more));
   // Its buffers and those of the kernel fill; then the worker ends it.
   await vi.waitFor(() => expect(closed.size).toBe(1), patience);
+});
+
+test("a page that opens takes no change of state from the others", async () => {
+  const { worker, open } = await start();
+  const first = read(await open());
+  await vi.waitFor(() => expect(first.length).toBe(3), patience);
+  worker.isReady = false;
+  read(await open());
+  await vi.waitFor(() => expect(first[3]).toEqual(["state", { isReady: false }]), patience);
 });
 
 test("sixteen pages can be open, and a closed one makes room", async () => {

@@ -84,15 +84,19 @@ test("after a pause no call is taken, and the deliveries end", async () => {
   expect(await end).toBe(undefined);
 });
 
-test("the hundred and first waiting call is refused", () => {
-  const { deliver } = start();
+test("the hundred and first open call is refused, until one is settled", async () => {
+  const { arrivals, deliver } = start();
   for (let count = 0; count < 100; count++) expect(deliver(`local ${count}`)).toBe(true);
+  const { value } = (await arrivals.next()) as { value: Delivery };
   expect(deliver("one more")).toBe(false);
+  await value.settle("accepted");
+  expect(deliver("one more")).toBe(true);
 });
 
-test("a failed session fails its deliveries", async () => {
-  const { arrivals, pulls } = start();
+test("a failed session fails its deliveries, and takes no call any more", async () => {
+  const { arrivals, pulls, deliver } = start();
   const arriving = arrivals.next();
   pulls[0]?.reject(new Error("lost"));
   await expect(arriving).rejects.toThrow("lost");
+  expect(deliver("local 1")).toBe(false);
 });

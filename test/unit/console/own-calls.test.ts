@@ -56,20 +56,29 @@ test("its request is kept without its configuration, and its answer with its art
   const answer = { result: { created_artifacts: [created] } };
   delivered[0]?.onAnswer(text(answer));
   expect(own.get(id)?.answer).toEqual(answer);
-  expect(own.artifactsOf(id)).toEqual([
+  expect(own.get(id)?.artifacts).toEqual([
     { filename: "a.png", version: 0, mimeType: "image/png", sizeBytes: 4, description: null },
   ]);
   delivered[0]?.onAnswer(Buffer.from("no JSON"));
   expect(own.get(id)?.answer).toBe(undefined);
-  expect(own.artifactsOf(id)).toEqual([]);
+  expect(own.get(id)?.artifacts).toEqual([]);
 });
 
 test("it is open until it is settled", () => {
   const { own, delivered, call } = start();
   const id = call() ?? "";
   expect([own.isOpen(id), own.isOpen("another")]).toEqual([true, false]);
+  delivered[0]?.onAnswer(text({ result: {} }));
   delivered[0]?.onSettled("accepted");
   expect(own.isOpen(id)).toBe(false);
+  expect(own.get(id)?.answer).toEqual({ result: {} });
+});
+
+test("a call that is requeued has an answer, since no broker has it", () => {
+  const { own, delivered, call } = start();
+  const id = call() ?? "";
+  delivered[0]?.onSettled("failed");
+  expect(own.get(id)?.answer).toMatchObject({ id, error: { code: "TOOL_NOT_AVAILABLE" } });
 });
 
 test("a call that is not taken leaves nothing", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallView, OutputPiece, StatusView } from "../../../worker/console/api.ts";
+import type { OutputPiece, StatusView } from "../../../worker/console/api.ts";
 import { RecentCalls } from "../../../worker/console/calls/recent-calls.ts";
 import { Samples } from "../../../worker/console/samples.ts";
 import type { CallFollower } from "../../../worker/telemetry/call-follower.ts";
@@ -29,13 +29,16 @@ test("200 ended calls are kept, and every one that runs", () => {
   expect(calls.views.length).toBe(200);
 });
 
-test("the thousand and first running call is not followed", () => {
-  const { calls, follow } = start();
+test("the thousand and first running call is not followed, unless it is the console's", () => {
+  const { calls, follow } = start({ own: "mine" });
   const running = Array.from({ length: 1_001 }, () => follow());
   expect(calls.views.length).toBe(1_000);
+  follow("mine");
+  expect(calls.get("mine")?.view.isOwn).toBe(true);
   running[0]?.end(end);
-  follow();
-  expect(calls.views.length).toBe(1_001);
+  running[1]?.end(end);
+  follow("last");
+  expect(calls.views[0]?.correlationId).toBe("last");
 });
 
 test("phases follow each other in milliseconds since the receipt", () => {
@@ -57,8 +60,8 @@ test("phases follow each other in milliseconds since the receipt", () => {
 
 test("listeners get changes, statuses and output until they leave", () => {
   const { calls, follow } = start();
-  const seen: (CallView | StatusView | OutputPiece)[] = [];
-  const push = (each: CallView | StatusView | OutputPiece) => void seen.push(each);
+  const seen: (string | StatusView | OutputPiece)[] = [];
+  const push = (each: string | StatusView | OutputPiece) => void seen.push(each);
   const leaving = calls.onChange({ call: push, status: push, output: push });
   const call = follow();
   call.resolved("weather");
@@ -70,7 +73,7 @@ test("listeners get changes, statuses and output until they leave", () => {
   call.end(end);
   const callId = calls.views[0]?.id;
   expect(seen).toMatchObject([
-    { tool: "weather" },
+    callId,
     { callId, text: "half way" },
     { callId, stream: "stdout", text: "ü" },
   ]);
@@ -83,8 +86,22 @@ test("the end of what a call prints is kept, and its newest statuses", () => {
   for (let count = 0; count < 150; count++) call.status?.(`status ${count}`);
   const kept = calls.get(calls.views[0]?.id ?? "");
   expect(kept?.output).toEqual([{ stream: "stdout", text: "x".repeat(65_536), isCut: true }]);
-  expect(kept?.statuses.length).toBe(100);
+  expect(kept?.statuses.length).toBe(50);
   expect(kept?.statuses.at(-1)?.text).toBe("status 149");
+});
+
+test("the last fifty ended calls keep their statuses and output", () => {
+  const { calls, follow } = start();
+  for (let count = 0; count < 51; count++) {
+    const call = follow();
+    call.status?.("done");
+    call.printed?.("stdout", Buffer.from("text"));
+    call.end(end);
+  }
+  const kept = calls.views.map(({ id }) => calls.get(id)).filter((call) => call?.output.length);
+  expect(kept.length).toBe(50);
+  expect(calls.views.at(-1)?.correlationId).toBe("c1");
+  expect(calls.get(calls.views.at(-1)?.id ?? "")).toMatchObject({ output: [], statuses: [] });
 });
 
 test("output of agents' calls is followed only where the worker keeps it", () => {
@@ -103,8 +120,10 @@ test("a call is cancelled once it can be, and until its end", () => {
   follower.cancellable?.(() => void cancels++);
   expect(call?.cancel()).toBe(true);
   expect(call?.view.isCancelled).toBe(true);
-  follower.end({ outcome: "CANCELLED", settlement: "accepted" });
+  follower.enter("publish");
   expect([call?.cancel(), cancels]).toEqual([false, 1]);
+  follower.end({ outcome: "ok", settlement: "accepted" });
+  expect(call?.view).toMatchObject({ outcome: "ok", isCancelled: false });
 });
 
 test("a sample has the calls that ended since the last one", () => {

@@ -11,8 +11,8 @@ import type {
 } from "../../broker/broker.ts";
 import { Condition } from "../../support/condition.ts";
 
-/** Deliveries that wait for the consumer, at most. */
-const maxWaiting = 100;
+/** Calls without an end, at most: brokers bound only their own. */
+const maxOpen = 100;
 
 /** A call that does not come through the broker. */
 export interface LocalCall {
@@ -34,9 +34,9 @@ export class LocalCalls {
   readonly #changed = new Condition();
   #isPaused = false;
 
-  /** Delivers a call; false while too many wait, and where no more are taken. */
+  /** Delivers a call; false while too many are open, and once no more are taken. */
   deliver(call: LocalCall): boolean {
-    if (this.#isPaused || this.#waiting.length >= maxWaiting) return false;
+    if (this.#isPaused || this.#open.size >= maxOpen) return false;
     this.#open.set(call.replyTo, call);
     this.#waiting.push(this.#deliveryOf(call));
     this.#changed.notify();
@@ -65,6 +65,7 @@ export class LocalCalls {
     let arriving: Promise<void> | undefined;
     let arrived: IteratorResult<Delivery> | undefined;
     let failure: { readonly error: unknown } | undefined;
+    using _end = { [Symbol.dispose]: () => void (this.#isPaused = true) };
     for (;;) {
       const local = this.#waiting.shift();
       if (local !== undefined) {

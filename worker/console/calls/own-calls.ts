@@ -2,7 +2,9 @@
  * The calls that the console makes: requests as agents send them, and their answers.
  */
 import { LRUCache } from "lru-cache";
+import { InvocationError } from "../../protocol/errors.ts";
 import { invokeMethod } from "../../protocol/messages/request.ts";
+import { encodeResponse } from "../../protocol/messages/response.ts";
 import { invokeTopic, responseTopic } from "../../protocol/topics.ts";
 import { newId } from "../../support/ids.ts";
 import { type Json, type JsonObject, isJsonObject, parseJson } from "../../support/json/json.ts";
@@ -18,21 +20,29 @@ const answerLimits = { depth: 200, values: 1_000_000 };
 /** Whose calls and artifacts the console's are: agent, user and session. */
 export const consoleCaller = { appName: "console", userId: "console", sessionId: "console" };
 
-/** What is kept of a call. */
+/** A call as far as it is kept. */
 export interface OwnCall {
   readonly request: Pick<NewCall, "arguments" | "inputs">;
-  /** Undefined before its answer, and where it is not JSON. */
+  /** Undefined before the answer, and for one with too many values. */
   readonly answer: JsonObject | undefined;
+  /** In the order of the answer. */
+  readonly artifacts: readonly ArtifactView[];
+}
+
+/** As text: parsed values take ten times the memory. */
+interface Kept {
+  readonly request: Buffer;
+  readonly answer: Uint8Array | undefined;
 }
 
 /** Makes calls. */
 export class OwnCalls {
   readonly #namespace: string;
   readonly #local: Pick<LocalCalls, "deliver">;
-  readonly #kept = new LRUCache<string, OwnCall & { readonly bytes: number }>({
+  readonly #kept = new LRUCache<string, Kept>({
     max: maxKept,
     maxSize: maxKeptBytes,
-    sizeCalculation: ({ bytes }) => bytes,
+    sizeCalculation: ({ request, answer }) => request.byteLength + (answer?.byteLength ?? 0),
   });
   /** Calls without an end. */
   readonly #open = new Set<string>();
@@ -47,17 +57,24 @@ export class OwnCalls {
     const id = newId();
     const { arguments: args, inputs } = call;
     const payload = Buffer.from(JSON.stringify(requestOf(id, call)));
-    const request = { arguments: args, inputs };
-    const keep = (answer: JsonObject | undefined, bytes: number): void =>
-      void this.#kept.set(id, { request, answer, bytes: payload.byteLength + bytes });
+    const request = Buffer.from(JSON.stringify({ arguments: args, inputs }));
+    let isAnswered = false;
+    const keep = (answer: Uint8Array | undefined): void => {
+      isAnswered = answer !== undefined;
+      this.#kept.set(id, { request, answer });
+    };
     this.#open.add(id);
-    keep(undefined, 0);
+    keep(undefined);
     const isTaken = this.#local.deliver({
       topic: invokeTopic(this.#namespace, call.tool),
       replyTo: responseTopic(this.#namespace, consoleCaller.appName, id),
       payload,
-      onAnswer: (answer) => keep(readAnswer(answer), answer.byteLength),
-      onSettled: () => void this.#open.delete(id),
+      onAnswer: keep,
+      onSettled: () => {
+        this.#open.delete(id);
+        // Requeued: no broker has the call.
+        if (!isAnswered) keep(encodeResponse(id, { kind: "error", error: notStarted(), ...took }));
+      },
     });
     if (isTaken) return id;
     this.#open.delete(id);
@@ -70,18 +87,28 @@ export class OwnCalls {
     return this.#open.has(id);
   }
 
-  /** Undefined for calls of others, and where nothing is left. */
+  /** Undefined for calls of agents, and for those that are forgotten. */
   get(id: string): OwnCall | undefined {
-    return this.#kept.peek(id);
+    const kept = this.#kept.peek(id);
+    if (kept === undefined) return undefined;
+    const answer = kept.answer && readAnswer(kept.answer);
+    const request = JSON.parse(kept.request.toString()) as OwnCall["request"];
+    return { request, answer, artifacts: artifactsOf(answer) };
   }
+}
 
-  /** The created artifacts of a call, in the order of its answer. */
-  artifactsOf(id: string): readonly ArtifactView[] {
-    const result = this.get(id)?.answer?.["result"];
-    const created = isJsonObject(result) ? result["created_artifacts"] : undefined;
-    if (!Array.isArray(created)) return [];
-    return created.flatMap((each: unknown) => (isJsonObject(each) ? artifactOf(each) : []));
-  }
+const took = { executionTimeMs: 0 };
+
+function notStarted(): InvocationError {
+  const message = "The worker stopped, or serves the tool no longer, before the call was answered";
+  return new InvocationError("TOOL_NOT_AVAILABLE", message);
+}
+
+function artifactsOf(answer: JsonObject | undefined): readonly ArtifactView[] {
+  const result = answer?.["result"];
+  const created = isJsonObject(result) ? result["created_artifacts"] : undefined;
+  if (!Array.isArray(created)) return [];
+  return created.flatMap((each: unknown) => (isJsonObject(each) ? artifactOf(each) : []));
 }
 
 function artifactOf(created: JsonObject): ArtifactView {
@@ -104,7 +131,7 @@ function readAnswer(payload: Uint8Array): JsonObject | undefined {
     const answer = parseJson(payload, answerLimits);
     return isJsonObject(answer) ? answer : undefined;
   } catch {
-    // Too many values to be shown.
+    // It has too many values.
     return undefined;
   }
 }

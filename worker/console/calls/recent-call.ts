@@ -14,14 +14,16 @@ import type {
 import type { CallView, OutputPiece, OutputView, StatusView } from "../api.ts";
 
 /** The newest statuses, and characters of each. */
-const maxStatuses = 100;
+const maxStatuses = 50;
 const maxStatusLength = 2_000;
-/** Characters of the end of each stream. */
+/** Characters of the end of each stream, and of a piece of it. */
 const maxOutputLength = 65_536;
+const maxPieceLength = 8_192;
 
-/** Told of each change. Neither throws nor waits. */
+/** Gets each change. Neither throws nor waits. */
 export interface CallListener {
-  call(view: CallView): void;
+  /** A call has changed. */
+  call(id: string): void;
   status(status: StatusView): void;
   output(piece: OutputPiece): void;
 }
@@ -55,7 +57,7 @@ export class RecentCall implements CallFollower {
   readonly #options: RecentCallOptions;
   readonly #beganMs: number;
   readonly #phases: { step: CallStep; startMs: number; endMs: number | null }[];
-  readonly #statuses: StatusView[] = [];
+  #statuses: StatusView[] = [];
   readonly #output = new Map<OutputStream, OutputEnd>();
   #facts: Facts;
   #cancel: (() => void) | undefined;
@@ -95,10 +97,6 @@ export class RecentCall implements CallFollower {
     return { id, number, isOwn, ...this.#facts, phases: this.#phases.map((each) => ({ ...each })) };
   }
 
-  get isRunning(): boolean {
-    return this.#facts.durationMs === null;
-  }
-
   get statuses(): readonly StatusView[] {
     return this.#statuses;
   }
@@ -107,18 +105,25 @@ export class RecentCall implements CallFollower {
     return Array.from(this.#output, ([stream, { text, isCut }]) => ({ stream, text, isCut }));
   }
 
-  /** Cancels it; false where it has ended, or cannot be cancelled yet. */
+  /** Cancels it. False before that is possible, and once its tool has ended. */
   cancel(): boolean {
-    if (!this.isRunning || this.#cancel === undefined) return false;
+    if (this.#cancel === undefined) return false;
     this.#set({ isCancelled: true });
     this.#cancel();
     return true;
+  }
+
+  /** Gives up the memory of statuses and output. */
+  forgetTexts(): void {
+    this.#statuses = [];
+    this.#output.clear();
   }
 
   enter(step: CallStep): void {
     const atMs = this.#elapsedMs();
     this.#leave(atMs);
     this.#phases.push({ step, startMs: atMs, endMs: null });
+    if (step === "publish") this.#cancel = undefined;
     this.#changed();
   }
 
@@ -156,7 +161,8 @@ export class RecentCall implements CallFollower {
     const durationMs = this.#elapsedMs();
     this.#leave(durationMs);
     this.#cancel = undefined;
-    this.#set({ durationMs, outcome, settlement });
+    const isCancelled = this.#facts.isCancelled && outcome === "CANCELLED";
+    this.#set({ durationMs, outcome, settlement, isCancelled });
     this.#options.onEnd(this);
   }
 
@@ -164,7 +170,8 @@ export class RecentCall implements CallFollower {
     const end = this.#output.get(stream) ?? new OutputEnd();
     this.#output.set(stream, end);
     const text = end.take(chunk);
-    if (text !== "") this.#options.listener.output({ callId: this.id, stream, text });
+    const piece = { callId: this.id, stream, text: text.slice(-maxPieceLength) };
+    if (text !== "") this.#options.listener.output(piece);
   }
 
   #leave(atMs: number): void {
@@ -182,7 +189,7 @@ export class RecentCall implements CallFollower {
   }
 
   #changed(): void {
-    this.#options.listener.call(this.view);
+    this.#options.listener.call(this.id);
   }
 }
 

@@ -11,9 +11,10 @@ import {
 import type { CallView } from "../api.ts";
 import { type CallClock, type CallListener, RecentCall } from "./recent-call.ts";
 
-/** Calls that are kept after their end. */
+/** Calls that are kept after their end, and those of them with their statuses and output. */
 const maxEndedCalls = 200;
-/** Running calls that are followed; more are not shown. */
+const maxEndedWithTexts = 50;
+/** Running calls that are followed, beside the console's own. */
 const maxRunningCalls = 1_000;
 /** Durations of a window from which percentiles are taken. */
 const maxDurations = 4_096;
@@ -45,7 +46,7 @@ export class RecentCalls {
   readonly #ended: string[] = [];
   readonly #listeners = new Set<CallListener>();
   readonly #toAll: CallListener = {
-    call: (view) => this.#listeners.forEach((listener) => listener.call(view)),
+    call: (id) => this.#listeners.forEach((listener) => listener.call(id)),
     status: (status) => this.#listeners.forEach((listener) => listener.status(status)),
     output: (piece) => this.#listeners.forEach((listener) => listener.output(piece)),
   };
@@ -58,10 +59,11 @@ export class RecentCalls {
 
   /** Follows a delivery that has just been received. */
   follow(received: ReceivedCall, trace?: CallTrace): CallFollower {
-    if (this.#calls.size - this.#ended.length >= maxRunningCalls) return followsNothing;
     const { clock, keepsOutput, isOwn: isOwnId } = this.#options;
     const { correlationId } = received;
     const isOwn = correlationId !== undefined && isOwnId(correlationId);
+    const isFull = this.#calls.size - this.#ended.length >= maxRunningCalls;
+    if (isFull && !isOwn) return followsNothing;
     const call = new RecentCall(received, {
       id: isOwn ? correlationId : newId(),
       number: ++this.#received,
@@ -102,6 +104,7 @@ export class RecentCalls {
   #end({ id, view: { outcome, durationMs } }: RecentCall): void {
     this.#ended.push(id);
     if (this.#ended.length > maxEndedCalls) this.#calls.delete(this.#ended.shift() ?? "");
+    this.#calls.get(this.#ended.at(-1 - maxEndedWithTexts) ?? "")?.forgetTexts();
     if (outcome === null || durationMs === null || withoutDuration.has(outcome)) return;
     const window = this.#window;
     window.calls++;

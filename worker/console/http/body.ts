@@ -12,12 +12,13 @@ const maxJsonBytes = 10 * 1024 * 1024;
 export async function readJsonObject(request: IncomingMessage): Promise<JsonObject> {
   if (!/^application\/json\b/.test(request.headers["content-type"] ?? ""))
     throw new HttpError(415, "BAD_REQUEST", "The body has to be application/json");
+  const tooLarge = new HttpError(413, "TOO_LARGE", `The body has more than ${maxJsonBytes} bytes`);
+  if (Number(request.headers["content-length"]) > maxJsonBytes) throw tooLarge;
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
-    if (bytes > maxJsonBytes)
-      throw new HttpError(413, "TOO_LARGE", `The body has more than ${maxJsonBytes} bytes`);
+    if (bytes > maxJsonBytes) throw tooLarge;
     chunks.push(chunk);
   }
   const value = parse(Buffer.concat(chunks));

@@ -2,38 +2,41 @@
  * The event streams of open pages (HTML Living Standard, 9.2 Server-sent events).
  */
 import type { ServerResponse } from "node:http";
-import type { CallView, OutputPiece, Sample, StatusView, WorkerView } from "../api.ts";
+import type { OutputPiece, Sample, StatusView, WorkerView } from "../api.ts";
 import type { RecentCalls } from "../calls/recent-calls.ts";
 import type { Samples } from "../samples.ts";
 import { HttpError } from "./failure.ts";
 
 /** Open pages. */
 const maxStreams = 16;
-/** Milliseconds between two sendings of what has changed. */
+/** Milliseconds between two batches of events. */
 const flushMs = 100;
-/** Calls of one sending; the others follow. */
+/** Calls of a batch, the newest first; the others follow. */
 const maxCallsPerFlush = 50;
-/** Statuses and pieces of output of one sending; further ones are in the call's detail only. */
-const maxLinesPerFlush = 200;
+/** Characters of statuses and output of a batch; older ones are in the call's detail only. */
+const maxTextPerFlush = 64 * 1024;
 /** Bytes that a page may leave unread before its stream ends; it comes again. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
-/** What the streams tell of. */
+/** Sources of the events. */
 export interface StreamParts {
   readonly view: () => WorkerView;
-  readonly calls: Pick<RecentCalls, "views" | "onChange">;
+  readonly calls: Pick<RecentCalls, "views" | "get" | "onChange">;
   readonly samples: Pick<Samples, "all" | "onSample">;
 }
 
-type Line = ["status", StatusView] | ["output", OutputPiece];
+/** A status, or a piece of output. */
+type TextEvent = readonly ["status", StatusView] | readonly ["output", OutputPiece];
 
 /** Its owner disposes it, which ends all streams. */
 export class EventStreams implements Disposable {
   readonly #parts: StreamParts;
   readonly #streams = new Set<ServerResponse>();
-  readonly #changed = new Map<string, CallView>();
+  /** Ids of changed calls, the newest change last. */
+  readonly #changed = new Set<string>();
   readonly #owned = new DisposableStack();
-  #lines: Line[] = [];
+  #texts: TextEvent[] = [];
+  #textLength = 0;
   #flushing: NodeJS.Timeout | undefined;
   #state = "";
 
@@ -42,9 +45,9 @@ export class EventStreams implements Disposable {
     const { calls, samples } = parts;
     this.#owned.use(
       calls.onChange({
-        call: (view) => this.#later(() => void this.#changed.set(view.id, view)),
-        status: (status) => this.#later(() => void this.#lines.push(["status", status])),
-        output: (piece) => this.#later(() => void this.#lines.push(["output", piece])),
+        call: (id) => this.#changeCall(id),
+        status: (status) => this.#addText(["status", status]),
+        output: (piece) => this.#addText(["output", piece]),
       }),
     );
     this.#owned.use(samples.onSample((sample) => this.#onSample(sample)));
@@ -54,26 +57,16 @@ export class EventStreams implements Disposable {
   open(response: ServerResponse): void {
     if (this.#streams.size >= maxStreams)
       throw new HttpError(429, "TOO_MANY_PAGES", `At most ${maxStreams} pages can be open`);
+    // The page gets the present state below.
     this.#flush();
+    this.#sendState();
     response.writeHead(200, { "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" });
     this.#streams.add(response);
     response.on("close", () => this.#streams.delete(response));
     const { view, calls, samples } = this.#parts;
-    this.#state = JSON.stringify(view());
     response.write(
-      eventOf("state", this.#state) +
-        eventOf("calls", JSON.stringify(calls.views)) +
-        eventOf("samples", JSON.stringify(samples.all)),
+      eventOf("state", view()) + eventOf("calls", calls.views) + eventOf("samples", samples.all),
     );
-  }
-
-  /** Tells the pages of the worker's state where it has changed. */
-  tellState(): void {
-    if (this.#streams.size === 0) return;
-    const state = JSON.stringify(this.#parts.view());
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#send(eventOf("state", state));
   }
 
   [Symbol.dispose](): void {
@@ -82,32 +75,56 @@ export class EventStreams implements Disposable {
     for (const stream of this.#streams) stream.end();
   }
 
-  #onSample(sample: Sample): void {
+  #changeCall(id: string): void {
     if (this.#streams.size === 0) return;
-    this.tellState();
-    this.#send(eventOf("sample", JSON.stringify(sample)));
+    this.#changed.delete(id);
+    this.#changed.add(id);
+    this.#flushLater();
   }
 
-  /** Notes a change for the next sending, if there is a page. */
-  #later(note: () => void): void {
+  #addText(event: TextEvent): void {
     if (this.#streams.size === 0) return;
-    note();
-    if (this.#lines.length > maxLinesPerFlush) this.#lines.shift();
+    this.#texts.push(event);
+    this.#textLength += event[1].text.length;
+    while (this.#textLength > maxTextPerFlush)
+      this.#textLength -= this.#texts.shift()?.[1].text.length ?? 0;
+    this.#flushLater();
+  }
+
+  #onSample(sample: Sample): void {
+    if (this.#streams.size === 0) return;
+    this.#sendState();
+    this.#send(eventOf("sample", sample));
+  }
+
+  /** Sends the worker's state where it has changed. */
+  #sendState(): void {
+    const state = eventOf("state", this.#parts.view());
+    if (state !== this.#state) this.#send(state);
+    this.#state = state;
+  }
+
+  #flushLater(): void {
     this.#flushing ??= setTimeout(() => this.#flush(), flushMs).unref();
   }
 
   #flush(): void {
     clearTimeout(this.#flushing);
     this.#flushing = undefined;
-    const calls = [...this.#changed.values()].slice(0, maxCallsPerFlush);
-    for (const { id } of calls) this.#changed.delete(id);
-    const events = [
-      ...calls.map((call) => eventOf("call", JSON.stringify(call))),
-      ...this.#lines.map(([name, data]) => eventOf(name, JSON.stringify(data))),
-    ];
-    this.#lines = [];
+    const { calls } = this.#parts;
+    const events: string[] = [];
+    for (const id of [...this.#changed].toReversed()) {
+      const call = calls.get(id);
+      // Nobody sees a call that is forgotten.
+      if (call !== undefined && events.length >= maxCallsPerFlush) continue;
+      this.#changed.delete(id);
+      if (call !== undefined) events.push(eventOf("call", call.view));
+    }
+    for (const [name, data] of this.#texts) events.push(eventOf(name, data));
+    this.#texts = [];
+    this.#textLength = 0;
     if (events.length > 0) this.#send(events.join(""));
-    if (this.#changed.size > 0) this.#later(() => undefined);
+    if (this.#changed.size > 0) this.#flushLater();
   }
 
   #send(text: string): void {
@@ -118,7 +135,7 @@ export class EventStreams implements Disposable {
   }
 }
 
-/** JSON has no line break outside of `\n` in strings, which it escapes. */
-function eventOf(name: string, json: string): string {
-  return `event: ${name}\ndata: ${json}\n\n`;
+/** JSON has no line break but `\n` in strings, which it escapes. */
+function eventOf(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -5,11 +5,10 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { guessMimeType } from "../../artifacts/mime.ts";
 import { type ArtifactScope, type ArtifactStore, StoreError } from "../../artifacts/store.ts";
-import { Semaphore } from "../../support/semaphore.ts";
+import { Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
 import type { ArtifactView, StoredInput } from "../api.ts";
 import { HttpError } from "./failure.ts";
 
@@ -24,6 +23,8 @@ export interface FileParts {
   readonly maxBytes: number;
   /** A directory of this process. */
   readonly scratchDir: string;
+  /** Bytes that files may take there now. */
+  readonly freeBytes: () => Promise<number>;
 }
 
 /** Moves files between pages and the store. */
@@ -41,20 +42,30 @@ export class Files {
     request: IncomingMessage,
     signal: AbortSignal,
   ): Promise<StoredInput> {
-    using _transfer = await this.#transfers.acquire(signal);
-    const directory = await mkdtemp(join(this.#parts.scratchDir, "input-"));
+    // Node reads no more of a body than this.
+    const sizeBytes = Number(request.headers["content-length"]);
+    if (!Number.isInteger(sizeBytes))
+      throw new HttpError(411, "BAD_REQUEST", "The header Content-Length is missing");
+    const { scratchDir, maxBytes, freeBytes, store, scope } = this.#parts;
+    if (sizeBytes > maxBytes)
+      throw new HttpError(413, "TOO_LARGE", `The file has more than ${maxBytes} bytes`);
     try {
-      const path = join(directory, "content");
-      const sizeBytes = await this.#receiveTo(path, request, signal);
-      const source = { sizeBytes, open: () => createReadStream(path) };
-      const { store, scope } = this.#parts;
-      const metadata = { mimeType: guessMimeType(filename) };
-      const { version } = await store.save(scope, filename, source, metadata, signal);
-      return { filename, version, sizeBytes };
+      using _transfer = await this.#transfers.acquire(signal);
+      if (sizeBytes > (await freeBytes()))
+        throw new HttpError(507, "RESOURCE_EXHAUSTED", "The worker's disk is too full");
+      const directory = await mkdtemp(join(scratchDir, "input-"));
+      try {
+        const path = join(directory, "content");
+        await pipeline(request, createWriteStream(path, { mode: 0o600 }), { signal });
+        const source = { sizeBytes, open: () => createReadStream(path) };
+        const metadata = { mimeType: guessMimeType(filename) };
+        const { version } = await store.save(scope, filename, source, metadata, signal);
+        return { filename, version, sizeBytes };
+      } finally {
+        await rm(directory, { recursive: true, force: true });
+      }
     } catch (error) {
-      throw failureOf(error);
-    } finally {
-      await rm(directory, { recursive: true, force: true });
+      throw toHttpError(error);
     }
   }
 
@@ -64,45 +75,37 @@ export class Files {
     response: ServerResponse,
     signal: AbortSignal,
   ): Promise<void> {
+    const headers = {
+      "Content-Type": /^image\/[\w.+-]+$/.test(mimeType) ? mimeType : "application/octet-stream",
+      // By itself it is a download, whatever it is; a page may show it as an image.
+      "Content-Disposition": `attachment; filename*=UTF-8''${encodeName(filename)}`,
+      "Content-Security-Policy": "default-src 'none'; sandbox",
+    };
     const { store, scope } = this.#parts;
     try {
       const { body, sizeBytes } = await store.open(scope, { filename, version }, signal);
-      response.writeHead(200, {
-        "Content-Type": /^image\/[\w.+-]+$/.test(mimeType) ? mimeType : "application/octet-stream",
-        "Content-Length": sizeBytes,
-        // By itself it is a download, whatever it is; a page may show it as an image.
-        "Content-Disposition": `attachment; filename*=UTF-8''${encodeName(filename)}`,
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-      });
+      response.writeHead(200, { ...headers, "Content-Length": sizeBytes });
       await pipeline(body, response, { signal });
     } catch (error) {
-      throw failureOf(error);
+      throw toHttpError(error);
     }
-  }
-
-  async #receiveTo(path: string, request: IncomingMessage, signal: AbortSignal): Promise<number> {
-    const { maxBytes } = this.#parts;
-    const tooLarge = new HttpError(413, "TOO_LARGE", `The file has more than ${maxBytes} bytes`);
-    if (Number(request.headers["content-length"]) > maxBytes) throw tooLarge;
-    let bytes = 0;
-    const bounded = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        bytes += chunk.byteLength;
-        done(bytes > maxBytes ? tooLarge : null, chunk);
-      },
-    });
-    await pipeline(request, bounded, createWriteStream(path, { mode: 0o600 }), { signal });
-    return bytes;
   }
 }
 
 /** RFC 8187, 3.2.1. */
 function encodeName(filename: string): string {
-  return encodeURIComponent(filename.replace(/^user:/, "")).replace(/['()*]/g, escape);
+  const hex = (character: string): string => `%${character.charCodeAt(0).toString(16)}`;
+  return encodeURIComponent(filename.replace(/^user:/, "")).replace(/['()*]/g, hex);
 }
 
-function failureOf(error: unknown): unknown {
+const storeStatus = { "invalid-name": 400, "not-found": 404 } as const;
+
+/** Other errors stay as they are. */
+function toHttpError(error: unknown): unknown {
+  if (error instanceof SemaphoreFullError)
+    return new HttpError(503, "RESOURCE_EXHAUSTED", "Too many files are on their way");
   if (!(error instanceof StoreError)) return error;
-  const status = { "invalid-name": 400, "not-found": 404 }[error.reason as string] ?? 503;
-  return new HttpError(status, "ARTIFACT_ERROR", error.message);
+  const { reason, message } = error;
+  const status = reason in storeStatus ? storeStatus[reason as keyof typeof storeStatus] : 503;
+  return new HttpError(status, "ARTIFACT_ERROR", message, { cause: error });
 }

@@ -20,6 +20,19 @@ export class CancelledByCaller extends Error {
   }
 }
 
+/** Reason of the signals of calls that a user of the console cancels. */
+export class CancelledByOperator extends Error {
+  constructor() {
+    super("an operator cancelled the call");
+    this.name = "CancelledByOperator";
+  }
+}
+
+/** Who cancelled a call, by the reason of its signal. */
+export function cancelledBy({ reason }: Pick<AbortSignal, "reason">): "caller" | "operator" {
+  return reason instanceof CancelledByOperator ? "operator" : "caller";
+}
+
 /** Who sent a message, by what the message says. */
 export interface MessageSender {
   readonly replyTo: string | undefined;
@@ -40,7 +53,7 @@ export interface CancellableCall {
 export interface CancellableEntry extends Disposable {
   /** Aborts with CancelledByCaller; has aborted for a call whose cancel came before it. */
   readonly signal: AbortSignal;
-  /** Cancels it. Idempotent. */
+  /** Aborts the signal with CancelledByOperator. Idempotent. */
   cancel(): void;
 }
 
@@ -85,7 +98,7 @@ export class Cancels {
     };
     return {
       signal: call.cancelling.signal,
-      cancel: () => cancel(call),
+      cancel: () => call.cancelling.abort(new CancelledByOperator()),
       [Symbol.dispose]: close,
     };
   }

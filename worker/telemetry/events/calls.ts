@@ -83,7 +83,7 @@ export const callEvents = {
     level: "info",
     message: "invocation cancelled",
     facts: { durationMs: "number", statuses: "object", reason: "text", started: "boolean" },
-    when: "`reason` is `caller` (its caller [cancelled](protocol.md#cancel) the call, which is answered `CANCELLED`), `shutdown` (the worker requeues the call) or `elsewhere` (another worker has or gets it). The tool may have run here if `started`.",
+    when: "`reason` is `caller` (its caller [cancelled](protocol.md#cancel) the call, which is answered `CANCELLED`), `operator` (a user of the [console](console.md) did), `shutdown` (the worker requeues the call) or `elsewhere` (another worker has or gets it). The tool may have run here if `started`.",
   },
   "call.cancelled_ahead": {
     level: "info",

@@ -11,6 +11,12 @@ export const consoleEvents = {
     facts: { url: "text" },
     when: "The [console](console.md) is open. Without `CONSOLE_TOKEN`, `url` holds the token that the worker made: who reads the log of this worker can use its console.",
   },
+  "console.cancelled": {
+    level: "info",
+    message: "console cancelled a call",
+    facts: { tool: "text?", correlationId: "text?" },
+    when: "A user of the console has cancelled a call, which is answered `CANCELLED`.",
+  },
   "console.request_failed": {
     level: "warn",
     message: "console request failed",

@@ -5,14 +5,16 @@ import { artifactScope } from "../../artifacts/scope.ts";
 import type { ConsumedSession } from "../../broker/broker.ts";
 import { type Config, ConfigError } from "../../config/config.ts";
 import type { ConsoleConfig } from "../../config/console-config.ts";
+import type { CallView } from "../../console/api.ts";
 import { LocalCalls } from "../../console/calls/local-session.ts";
 import { OwnCalls, consoleCaller } from "../../console/calls/own-calls.ts";
 import { RecentCalls } from "../../console/calls/recent-calls.ts";
 import { Files } from "../../console/http/files.ts";
 import { newToken } from "../../console/http/guard.ts";
 import { type Page, readPage } from "../../console/http/page.ts";
-import { type ConsoleServer, startConsoleServer } from "../../console/http/server.ts";
+import { startConsoleServer } from "../../console/http/server.ts";
 import { Samples } from "../../console/samples.ts";
+import { FreeDisk } from "../../invocation/steps/capacity.ts";
 import type { PoolStats, Starts } from "../../pool/starts.ts";
 import type { HostCheck } from "../../sandbox/host-check.ts";
 import type { Semaphore } from "../../support/semaphore.ts";
@@ -38,7 +40,6 @@ export class WorkerConsole implements AsyncDisposable {
   readonly #calls: RecentCalls;
   readonly #owned = new AsyncDisposableStack();
   readonly #closing = new AbortController();
-  #server: ConsoleServer | undefined;
 
   /** The caller disposes it before the foundation. */
   constructor(config: Config, options: ConsoleConfig, host: Host) {
@@ -66,7 +67,7 @@ export class WorkerConsole implements AsyncDisposable {
   /** Listens. Throws ConfigError for an address that cannot be listened on. */
   async start({ slots, starts, ...shown }: ShownParts): Promise<void> {
     const { clock, log } = this.#host;
-    const { host, port, isLocal, token = newToken() } = this.#options;
+    const { host, port, token = newToken() } = this.#options;
     const { foundation } = shown;
     const { scratchDir } = foundation.backend;
     const further: HostCheck[] = [];
@@ -76,41 +77,41 @@ export class WorkerConsole implements AsyncDisposable {
     const samples = this.#owned.use(
       new Samples(() => gaugesOf(slots, starts.stats), this.#calls, clock),
     );
-    const { scope, limits } = this.#config.artifacts;
+    const { sandbox, artifacts } = this.#config;
+    const { scope, limits } = artifacts;
+    const disk = new FreeDisk(scratchDir, clock);
     const files = new Files({
       store: foundation.store,
       scope: artifactScope(scope, consoleCaller),
       maxBytes: limits.maxBytes,
       scratchDir,
+      freeBytes: async () => (await disk.bytes()) - sandbox.minFreeDiskBytes,
     });
+    const onCancel = ({ tool, correlationId }: CallView): void =>
+      logEvent(log, "console.cancelled", {
+        tool: tool ?? undefined,
+        correlationId: correlationId ?? undefined,
+      });
     const onError = (error: unknown): void =>
       logEvent(log, "console.request_failed", { err: error });
     const page = await loadPage(scratchDir);
     const serves = (tool: string): boolean => foundation.catalog.resolve(tool) !== undefined;
     const parts = { page, view, serves, calls: this.#calls, own: this.#own, samples, files, clock };
     const server = await startConsoleServer(
-      { host, port, token, isLocal },
-      { ...parts, onError },
+      { host, port, token },
+      { ...parts, onCancel, onError },
     ).catch((error: unknown) => {
       const problem = `"${host}:${port}" cannot be listened on: ${String(error)}`;
       throw new ConfigError([`CONSOLE_HOST, CONSOLE_PORT: ${problem}`]);
     });
-    this.#server = this.#owned.use(server);
+    this.#owned.use(server);
     const secret = this.#options.token === undefined ? `#token=${token}` : "";
     const name = host.includes(":") ? `[${host}]` : host;
     logEvent(log, "console.listening", { url: `http://${name}:${server.port}/${secret}` });
     void foundation.checkEgress(this.#closing.signal).then(
-      (check) => {
-        further.push(check);
-        server.tellState();
-      },
+      (check) => void further.push(check),
       () => undefined,
     );
-  }
-
-  /** Tells open pages of the worker's state where it has changed. */
-  tellState(): void {
-    this.#server?.tellState();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,12 +120,12 @@ export class WorkerConsole implements AsyncDisposable {
   }
 }
 
-/** Read once in a process: a checkout builds the page first. */
-let loading: Promise<Page> | undefined;
+/** Built and read once in a process. */
+let page: Page | undefined;
 
-function loadPage(scratchDir: string): Promise<Page> {
-  loading ??= consolePageDir(scratchDir).then(readPage);
-  return loading;
+async function loadPage(scratchDir: string): Promise<Page> {
+  page ??= await readPage(await consolePageDir(scratchDir));
+  return page;
 }
 
 function gaugesOf(
