@@ -1,8 +1,8 @@
-/** The session of the browser: by the token of a link, by the form, or by a cookie. */
+/** The session of a tab: by the token of a link, by the form, or by the token that the tab has. */
 import { useEffect, useState } from "preact/hooks";
 import { tokenOf } from "../routes.ts";
-import { endSession, hasSession, messageOf, startSession } from "../server/requests.ts";
 import { followStream } from "../server/stream.ts";
+import { knownToken, setToken } from "../server/token.ts";
 import type { ConsoleEvent, ConsoleState } from "../state/state.ts";
 
 export interface Session {
@@ -23,19 +23,12 @@ export function useSession(
 
   const signIn = (token: string): void => {
     setProblem(null);
-    startSession(token).then(
-      () => setSession("open"),
-      (error: unknown) => {
-        setProblem(messageOf(error));
-        setSession("needed");
-      },
-    );
+    setToken(token);
+    setSession("open");
   };
   const signOut = (): void => {
-    endSession().then(
-      () => setSession("needed"),
-      (error: unknown) => setProblem(messageOf(error)),
-    );
+    setToken(null);
+    setSession("needed");
   };
 
   useEffect(() => {
@@ -49,20 +42,20 @@ export function useSession(
       return true;
     };
     addEventListener("hashchange", takeToken, { signal: stop.signal });
-    if (!takeToken()) {
-      // A worker that cannot be asked is waited for by the stream.
-      hasSession(stop.signal).then(
-        (isOpen) => setSession(isOpen ? "open" : "needed"),
-        () => setSession("open"),
-      );
-    }
+    // The stream tells whether the worker knows it.
+    if (!takeToken()) setSession(knownToken() === null ? "needed" : "open");
     return () => stop.abort();
   }, []);
 
   useEffect(() => {
     if (session !== "open") return;
     const stop = new AbortController();
-    followStream(dispatch, stop.signal);
+    void followStream(dispatch, stop.signal).then((isRefused) => {
+      if (!isRefused) return;
+      setToken(null);
+      setProblem("This is not the token of this worker's console.");
+      setSession("needed");
+    });
     return () => stop.abort();
   }, [session]);
 

@@ -1,5 +1,6 @@
 /** Requests to the worker's console, by the contract of `worker/console/api.ts`. */
 import type { CallDetail, Failure, NewCall } from "../../worker/console/api.ts";
+import { authorization } from "./token.ts";
 
 /** An answer with an error. */
 export class RequestError extends Error {
@@ -9,22 +10,6 @@ export class RequestError extends Error {
     super(message);
     this.status = status;
   }
-}
-
-/** Exchanges the token for a cookie. */
-export async function startSession(token: string): Promise<void> {
-  await send("POST", "/api/session", { token });
-}
-
-export async function endSession(): Promise<void> {
-  await send("DELETE", "/api/session");
-}
-
-/** Whether the browser has a session; rejects when the worker cannot be asked. */
-export async function hasSession(signal: AbortSignal): Promise<boolean> {
-  // Any request tells; this one costs nothing.
-  const answer = await fetch("/api/calls/0", { signal });
-  return answer.status !== 401;
 }
 
 /** Makes a call and returns its id. */
@@ -70,6 +55,11 @@ export async function loadText(
   }
 }
 
+/** The bytes of an artifact. */
+export async function loadBlob(path: string, signal?: AbortSignal): Promise<Blob> {
+  return await (await send("GET", path, undefined, signal)).blob();
+}
+
 /** What a person reads of an error. */
 export function messageOf(error: unknown): string {
   if (error instanceof RequestError) return error.message;
@@ -102,9 +92,11 @@ async function send(
   const answer = await fetch(path, {
     method,
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined
-      ? {}
-      : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    headers: {
+      ...authorization(),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   if (answer.ok) return answer;
   throw new RequestError(answer.status, failureMessage(answer.status, await answer.text()));

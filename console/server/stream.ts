@@ -1,4 +1,4 @@
-/** The worker's event stream; EventSource reconnects by itself. */
+/** Follows the worker's event stream, and opens it again when it ends. */
 import type {
   CallView,
   OutputPiece,
@@ -7,10 +7,12 @@ import type {
   WorkerView,
 } from "../../worker/console/api.ts";
 import type { ConsoleEvent } from "../state/state.ts";
-import { hasSession } from "./requests.ts";
+import { eventsOf } from "./events.ts";
+import { authorization } from "./token.ts";
 
-/** Wait before a stream that the worker refused is opened again. */
-const refusedMs = 3_000;
+/** Milliseconds before the stream is opened again. */
+const reopenMs = 2_000;
+const unauthorized = 401;
 
 /** How the events of the stream reach the state, by their names. */
 const readers: Readonly<Record<string, (data: unknown) => ConsoleEvent>> = {
@@ -23,32 +25,44 @@ const readers: Readonly<Record<string, (data: unknown) => ConsoleEvent>> = {
   output: (data) => ({ type: "output", piece: data as OutputPiece }),
 };
 
-/** Follows the stream until `signal` aborts, or the session has ended. */
-export function followStream(dispatch: (event: ConsoleEvent) => void, signal: AbortSignal): void {
-  if (signal.aborted) return;
-  const source = new EventSource("/api/events");
-  const close = (): void => source.close();
-  signal.addEventListener("abort", close, { once: true });
-  for (const [name, read] of Object.entries(readers)) {
-    source.addEventListener(name, (event: MessageEvent<string>) => {
-      dispatch(read(JSON.parse(event.data)));
-    });
-  }
-  source.onopen = () => dispatch({ type: "connection", connection: "open" });
-  source.onerror = () => {
-    dispatch({ type: "connection", connection: "lost" });
-    // A closed one was answered with an error, such as that of a worker that knows no such session.
-    if (source.readyState !== EventSource.CLOSED) return;
-    signal.removeEventListener("abort", close);
-    void followAgain(dispatch, signal);
-  };
-}
-
-async function followAgain(
+/**
+ * Follows until the signal aborts, or the worker refuses the token; whether it did. Never rejects.
+ */
+export async function followStream(
   dispatch: (event: ConsoleEvent) => void,
   signal: AbortSignal,
-): Promise<void> {
-  const isOpen = await hasSession(signal).catch(() => true);
-  if (!isOpen) return dispatch({ type: "session", session: "needed" });
-  setTimeout(() => followStream(dispatch, signal), refusedMs);
+): Promise<boolean> {
+  while (!signal.aborted) {
+    const isRefused = await followOnce(dispatch, signal).catch(() => false);
+    if (signal.aborted || isRefused) return isRefused;
+    dispatch({ type: "connection", connection: "lost" });
+    await pause(signal);
+  }
+  return false;
+}
+
+/** Follows one stream to its end. Whether the worker has refused the token. */
+async function followOnce(
+  dispatch: (event: ConsoleEvent) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { status, ok, body } = await fetch("/api/events", { headers: authorization(), signal });
+  if (!ok || body === null) return status === unauthorized;
+  dispatch({ type: "connection", connection: "open" });
+  for await (const { name, data } of eventsOf(body)) {
+    const read = readers[name];
+    if (read !== undefined) dispatch(read(JSON.parse(data)));
+  }
+  return false;
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, reopenMs);
+    const wake = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal.addEventListener("abort", wake, { once: true });
+  });
 }

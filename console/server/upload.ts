@@ -1,6 +1,7 @@
 /** Uploads a file with its progress, which `fetch` does not tell. */
 import type { StoredInput } from "../../worker/console/api.ts";
 import { RequestError, failureMessage } from "./requests.ts";
+import { authorization } from "./token.ts";
 
 /** Stores a file as an input; `onProgress` gets the share that is sent, from 0 to 1. */
 export function uploadInput(
@@ -26,6 +27,7 @@ export function uploadInput(
     request.onabort = () => reject(new Error("the upload was stopped"));
     request.onloadend = () => signal.removeEventListener("abort", abort);
     request.open("PUT", `/api/inputs/${encodeURIComponent(file.name)}`);
+    request.setRequestHeader("authorization", authorization().authorization);
     request.setRequestHeader("content-type", file.type || "application/octet-stream");
     request.send(file);
   });

@@ -3,8 +3,10 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { ArtifactView } from "../../../worker/console/api.ts";
 import { formatBytes } from "../../format/format.ts";
-import { artifactPath } from "../../server/requests.ts";
+import { artifactPath, messageOf } from "../../server/requests.ts";
+import { Notice } from "../../ui/notice.tsx";
 import { Preview, previewKind } from "./preview.tsx";
+import { saveArtifact } from "./use-artifact.ts";
 
 export function Artifacts(properties: {
   readonly callId: string;
@@ -28,6 +30,11 @@ function Artifact(properties: { readonly path: string; readonly artifact: Artifa
   const { path, artifact } = properties;
   const [isShown, setIsShown] = useState(false);
   const kind = previewKind(artifact);
+  const [problem, setProblem] = useState<string | null>(null);
+  const save = (): void => {
+    setProblem(null);
+    saveArtifact(path, artifact.filename).catch((error: unknown) => setProblem(messageOf(error)));
+  };
   const { filename, version, mimeType, sizeBytes, description } = artifact;
   return (
     <li class="stack tight">
@@ -49,11 +56,12 @@ function Artifact(properties: { readonly path: string; readonly artifact: Artifa
               {isShown ? "Hide" : "Preview"}
             </button>
           )}
-          <a class="button" href={path} download={filename} aria-label={`Download ${filename}`}>
+          <button type="button" aria-label={`Download ${filename}`} onClick={save}>
             Download
-          </a>
+          </button>
         </div>
       </div>
+      {problem !== null && <Notice kind="problem">{problem}</Notice>}
       {description !== null && <p class="lines">{description}</p>}
       {isShown && kind !== undefined && <Preview kind={kind} path={path} artifact={artifact} />}
     </li>

@@ -8,6 +8,7 @@ import { loadText, messageOf } from "../../server/requests.ts";
 import { Notice } from "../../ui/notice.tsx";
 import { CsvTable } from "../../values/csv-table.tsx";
 import { JsonTree } from "../../values/json-tree.tsx";
+import { useArtifactUrl } from "./use-artifact.ts";
 
 /** Bytes of a text that are loaded. */
 const maxTextBytes = 256 * 1024;
@@ -32,7 +33,14 @@ export function Preview(properties: {
 }): VNode {
   const { kind, path, artifact } = properties;
   if (kind !== "image") return <TextPreview kind={kind} path={path} name={artifact.filename} />;
-  return <img class="preview" src={path} alt={artifact.description ?? artifact.filename} />;
+  return <ImagePreview path={path} alt={artifact.description ?? artifact.filename} />;
+}
+
+function ImagePreview({ path, alt }: { readonly path: string; readonly alt: string }): VNode {
+  const { url, problem } = useArtifactUrl(path);
+  if (problem !== null) return <Notice kind="problem">{problem}</Notice>;
+  if (url === null) return <p class="quiet">Loading…</p>;
+  return <img class="preview" src={url} alt={alt} />;
 }
 
 function TextPreview(properties: {
