@@ -18,8 +18,15 @@ import { makeCall, messageOf } from "../server/requests.ts";
 import { Notice } from "../ui/notice.tsx";
 import { isMembers, isSame } from "../values/json.ts";
 import { Advanced, noOptions, readOptions } from "./advanced.tsx";
+import { AttachFile } from "./attach-file.tsx";
 import { FileParameter } from "./file-parameter.tsx";
-import { inputsOf, startFiles } from "./files.ts";
+import {
+  type FileParameterView,
+  attachable,
+  attachedBefore,
+  inputsOf,
+  startFiles,
+} from "./files.ts";
 import { RawArguments } from "./raw-arguments.tsx";
 
 export function CallForm(properties: {
@@ -28,10 +35,15 @@ export function CallForm(properties: {
   readonly given: CallDetail["request"];
 }): VNode {
   const { tool, profiles, given } = properties;
+  const [attached, setAttached] = useState(() =>
+    attachedBefore(tool.artifacts, given?.inputs ?? {}),
+  );
+  const fileParameters = useMemo(() => [...tool.artifacts, ...attached], [attached]);
   // The schema stays as it was when the form began: a reload must not empty it.
+  const [schema] = useState(tool.parameters);
   const root = useMemo(
-    () => (tool.parameters === null ? undefined : parametersOf(tool.parameters, tool.artifacts)),
-    [],
+    () => (schema === null ? undefined : parametersOf(schema, fileParameters)),
+    [fileParameters],
   );
   const [draft, setDraft] = useState(
     () => root && startDraft(root, true, given === null ? {} : given.arguments),
@@ -42,7 +54,7 @@ export function CallForm(properties: {
   }, []);
   const [isRaw, setIsRaw] = useState(!fits);
   const [raw, setRaw] = useState(() => JSON.stringify(given?.arguments ?? {}, null, 2));
-  const [files, setFiles] = useState(() => startFiles(tool.artifacts, given?.inputs ?? {}));
+  const [files, setFiles] = useState(() => startFiles(fileParameters, given?.inputs ?? {}));
   const [options, setOptions] = useState(noOptions);
   const [problems, setProblems] = useState<readonly string[]>([]);
   const [isSending, setIsSending] = useState(false);
@@ -75,11 +87,19 @@ export function CallForm(properties: {
     }
   };
 
+  const attach = (parameter: FileParameterView): void => {
+    setAttached([...attached, parameter]);
+    if (schema === null || root === undefined || draft === undefined) return;
+    const value = readDraft(root, draft, true, [], []);
+    const next = parametersOf(schema, [...fileParameters, parameter]);
+    setDraft(next && startDraft(next, true, value));
+  };
+
   const submit = (event: Event): void => {
     event.preventDefault();
     const found: Problem[] = [];
     const values = readArguments(found);
-    const inputs = inputsOf(tool.artifacts, files, found);
+    const inputs = inputsOf(fileParameters, files, found);
     const extra = readOptions(options, found);
     setProblems(found.map(problemText));
     if (values === undefined || found.length > 0) return;
@@ -111,7 +131,7 @@ export function CallForm(properties: {
       ) : (
         <MembersView field={root} draft={draft} onChange={setDraft} render={renderField} />
       )}
-      {tool.artifacts.map((parameter) => (
+      {fileParameters.map((parameter) => (
         <FileParameter
           key={parameter.name}
           parameter={parameter}
@@ -124,6 +144,9 @@ export function CallForm(properties: {
           }
         />
       ))}
+      {!isRaw && root !== undefined && (
+        <AttachFile candidates={attachable(root)} onAttach={attach} />
+      )}
       <Advanced tool={tool} profiles={profiles} options={options} onChange={setOptions} />
       {problems.length > 0 && (
         <Notice kind="problem">

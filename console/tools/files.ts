@@ -1,5 +1,6 @@
 /** The files of a call: what a form holds of them, and what the call gets. */
 import type { InputReference, NewCall, ToolView } from "../../worker/console/api.ts";
+import type { ObjectField } from "../form/field.ts";
 import type { Problem } from "../form/read-draft.ts";
 
 export type FileParameterView = ToolView["artifacts"][number];
@@ -12,6 +13,27 @@ export interface FileEntry {
   readonly progress: number;
   readonly stored: InputReference | null;
   readonly problem: string | null;
+}
+
+/** Parameters that the schema asks text for, and that can take files in its place. */
+export function attachable({ members }: ObjectField): readonly FileParameterView[] {
+  return members.flatMap(({ name, isRequired, field: read }) => {
+    const field = read();
+    const item = field.kind === "list" ? field.item() : field;
+    const isOptional = !isRequired;
+    return item.kind === "text" ? [{ name, isList: field.kind === "list", isOptional }] : [];
+  });
+}
+
+/** Parameters that got files in an earlier call, though the tool does not ask for files. */
+export function attachedBefore(
+  parameters: readonly FileParameterView[],
+  inputs: NewCall["inputs"],
+): readonly FileParameterView[] {
+  const known = new Set(parameters.map(({ name }) => name));
+  return Object.entries(inputs).flatMap(([name, input]) =>
+    known.has(name) ? [] : [{ name, isList: Array.isArray(input), isOptional: true }],
+  );
 }
 
 export type FilesByParameter = Readonly<Record<string, readonly FileEntry[]>>;

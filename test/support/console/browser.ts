@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium, type Browser, type Page } from "playwright-core";
-import type { ServedConsole } from "./stand-in-server.ts";
 
 const program = "/usr/bin/chromium";
 
@@ -11,6 +10,13 @@ const program = "/usr/bin/chromium";
 export const missingBrowser = existsSync(program)
   ? undefined
   : `${program} is not installed (apt-get install chromium)`;
+
+/** Where a console is served. */
+export interface ConsolePlace {
+  /** With a slash at its end. */
+  readonly url: string;
+  readonly token: string;
+}
 
 export interface View {
   readonly theme: "light" | "dark";
@@ -52,7 +58,7 @@ export interface ConsolePage extends AsyncDisposable {
 /** Opens a console in a browser context of its own; signed in unless `fragment` says otherwise. */
 export async function openConsole(
   browser: Browser,
-  console: ServedConsole,
+  console: ConsolePlace,
   view: View = { theme: "light", width: 1280 },
   fragment = `#token=${encodeURIComponent(console.token)}`,
 ): Promise<ConsolePage> {
