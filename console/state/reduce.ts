@@ -2,6 +2,7 @@
 import type { CallDetail, CallView, StatusView } from "../../worker/console/api.ts";
 import { appendText, emptyText, joinTexts } from "./bounded-text.ts";
 import {
+  initialState,
   maxCalls,
   maxOutputLength,
   maxSamples,
@@ -15,7 +16,8 @@ import {
 export function reduce(state: ConsoleState, event: ConsoleEvent): ConsoleState {
   switch (event.type) {
     case "session":
-      return { ...state, session: event.session };
+      // Without a session nothing stays of the last one.
+      return { ...(event.session === "open" ? state : initialState), session: event.session };
     case "connection":
       return { ...state, connection: event.connection };
     case "state":

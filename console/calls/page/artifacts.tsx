@@ -53,7 +53,7 @@ function Artifact(properties: { readonly path: string; readonly artifact: Artifa
               aria-label={`Preview of ${filename}`}
               onClick={() => setIsShown(!isShown)}
             >
-              {isShown ? "Hide" : "Preview"}
+              Preview
             </button>
           )}
           <button type="button" aria-label={`Download ${filename}`} onClick={save}>

@@ -5,6 +5,8 @@ import { createRequire } from "node:module";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 const program = "/usr/bin/chromium";
+/** For what a page shows at once on an idle machine. */
+const patienceMs = 20_000;
 
 /** Why there is no browser; undefined if there is one. */
 export const missingBrowser = existsSync(program)
@@ -70,6 +72,7 @@ export async function openConsole(
     bypassCSP: false,
   });
   const page = await context.newPage();
+  page.setDefaultTimeout(patienceMs);
   const errors: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") errors.push(message.text());

@@ -8,21 +8,15 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
-import { bodyOf, fail, send } from "./responses.ts";
+import type { ConsolePlace } from "./browser.ts";
+import { fail } from "./responses.ts";
 import { StandInCalls } from "./stand-in-calls.ts";
 
-/** A console that a browser can be led to. */
-export interface ServedConsole extends AsyncDisposable {
-  /** With a slash at its end. */
-  readonly url: string;
-  readonly token: string;
-}
-
-export interface StandIn extends ServedConsole {
+export interface StandIn extends ConsolePlace, AsyncDisposable {
   /** Ends every event stream, as a lost network does. */
   readonly cutStreams: () => void;
-  /** Forgets every session, as a new worker does. */
-  readonly forgetSessions: () => void;
+  /** Has another token from now on, as a new worker does. */
+  readonly renewToken: () => void;
 }
 
 export const contentSecurityPolicy =
@@ -38,8 +32,7 @@ const types: Readonly<Record<string, string>> = {
 
 /** Serves the page in a directory that `buildConsole` filled. */
 export async function startStandIn(directory: string): Promise<StandIn> {
-  const token = randomUUID();
-  const sessions = new Set<string>();
+  let token = randomUUID();
   const streams = new Set<ServerResponse>();
   const calls = new StandInCalls((name, data) => {
     for (const stream of streams) writeEvent(stream, name, data);
@@ -49,26 +42,14 @@ export async function startStandIn(directory: string): Promise<StandIn> {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     const route = `${request.method} ${path}`;
     response.setHeader("content-security-policy", contentSecurityPolicy);
-    if (route === "POST /api/session") {
-      const { token: given } = JSON.parse(await bodyOf(request)) as { token: string };
-      if (given !== token) return fail(response, 401, "This token is not that of the console.");
-      const session = randomUUID();
-      sessions.add(session);
-      response.setHeader("set-cookie", `session=${session}; HttpOnly; SameSite=Strict; Path=/`);
-      return send(response, 204);
-    }
     if (!path.startsWith("/api/")) return sendFile(response, directory, path);
-    const session = /session=([\w-]+)/.exec(request.headers.cookie ?? "")?.[1] ?? "";
-    if (!sessions.has(session)) return fail(response, 401, "There is no session.");
-    if (route === "DELETE /api/session") {
-      sessions.delete(session);
-      return send(response, 204);
+    if (request.headers.authorization !== `Bearer ${token}`) {
+      return fail(response, 401, "This is not the token.");
     }
     if (route === "GET /api/events") {
       response.writeHead(200, { "content-type": "text/event-stream" });
       streams.add(response);
       response.on("close", () => streams.delete(response));
-      response.write("retry: 300\n\n");
       for (const [name, data] of calls.beginning()) writeEvent(response, name, data);
       return;
     }
@@ -83,9 +64,13 @@ export async function startStandIn(directory: string): Promise<StandIn> {
   };
   return {
     url: `http://127.0.0.1:${port}/`,
-    token,
+    get token() {
+      return token;
+    },
     cutStreams,
-    forgetSessions: () => sessions.clear(),
+    renewToken: () => {
+      token = randomUUID();
+    },
     async [Symbol.asyncDispose]() {
       calls.stop();
       cutStreams();

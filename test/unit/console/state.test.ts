@@ -39,6 +39,12 @@ describe("the state", () => {
     expect(state).toMatchObject({ view, calls, samples });
   });
 
+  test("keeps nothing of a session that has ended", () => {
+    const view = recordedView(nowMs);
+    const ended: ConsoleEvent = { type: "session", session: "needed" };
+    expect(after({ type: "state", view }, ended)).toEqual({ ...initialState, session: "needed" });
+  });
+
   test("replaces a changed call and puts a new one at its place", () => {
     const calls = [recordedCall(4, nowMs), runningCall(2, nowMs)];
     const state = after(
