@@ -30,9 +30,9 @@ function Parts({ view }: { readonly view: WorkerView }): VNode {
       <section class="card stack tight" aria-labelledby="queues-title">
         <h2 id="queues-title">Queues</h2>
         <Table
-          caption="Slots of the queues"
+          caption="Queues and their slots"
           isCaptionHidden
-          columns={["Queue", "Slots"]}
+          columns={["Queue", "Calls at once"]}
           numeric={[1]}
           rows={view.queues.map(({ name, slots }) => [<code key={name}>{name}</code>, slots])}
         />

@@ -38,7 +38,7 @@ export async function saveArtifact(path: string, filename: string): Promise<void
   link.href = url;
   link.download = filename.replace(/^user:/, "");
   link.click();
-  // The browser has begun to read it by then.
+  // The browser reads it by then.
   setTimeout(() => URL.revokeObjectURL(url), revokeMs);
 }
 
