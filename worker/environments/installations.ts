@@ -233,6 +233,7 @@ export class Installations implements AsyncDisposable {
   #openStore(): Promise<EnvironmentStore> {
     const { openStore } = this.#options;
     this.#store ??= openStore().then((store) => {
+      if (store.isReadOnly) return store;
       const inForce = (): Iterable<string> => [...this.#wanted.keys(), ...this.#owner.inForce()];
       const upkeep = new Upkeep({ ...this.#options, store, inForce });
       this.#run((signal) => upkeep.run(signal));

@@ -48,20 +48,24 @@ export interface StoredEnvironment extends Installation {
   readonly usedAtMs: number;
 }
 
+/** Where a worker marks the keys that it uses. */
+interface OwnMarks {
+  readonly directory: string;
+  readonly liveness: LivenessSocket;
+}
+
 /** The environments of a host, as one worker uses them. Disposing gives up its uses. */
 export class EnvironmentStore implements AsyncDisposable {
   readonly #options: StoreOptions;
-  readonly #own: string;
-  readonly #liveness: LivenessSocket;
+  readonly #own: OwnMarks | undefined;
   readonly #remover = new TreeRemover();
 
-  private constructor(options: StoreOptions, own: string, liveness: LivenessSocket) {
+  private constructor(options: StoreOptions, own: OwnMarks | undefined) {
     this.#options = options;
     this.#own = own;
-    this.#liveness = liveness;
   }
 
-  /** Makes the directory where it is missing. Throws EnvironmentError. */
+  /** Makes the directory where it is missing, and opens a read-only one. Throws EnvironmentError. */
   static async open(options: StoreOptions): Promise<EnvironmentStore> {
     const { directory, uid, newId } = options;
     const id = newId();
@@ -79,15 +83,22 @@ export class EnvironmentStore implements AsyncDisposable {
       await mkdir(starting, { mode: 0o700 });
       const liveness = await openLivenessSocket(starting);
       await rename(starting, own);
-      return new EnvironmentStore(options, own, liveness);
+      return new EnvironmentStore(options, { directory: own, liveness });
     } catch (error) {
+      if (await isReadOnlyOwn(directory, error)) return new EnvironmentStore(options, undefined);
       throw new EnvironmentError("PACKAGE_DIR cannot be used", { cause: error });
     }
   }
 
+  /** Whether it has only what an image was prepared with: nothing is built, marked or removed. */
+  get isReadOnly(): boolean {
+    return this.#own === undefined;
+  }
+
   /** Marks the environment as used by this worker, and returns it where it is there. */
   async use(key: string): Promise<StoredEnvironment | undefined> {
-    await writeFile(join(this.#own, key), "");
+    if (this.#own === undefined) return this.find(key);
+    await writeFile(join(this.#own.directory, key), "");
     const found = await this.find(key);
     if (found === undefined) return undefined;
     const now = new Date();
@@ -97,7 +108,7 @@ export class EnvironmentStore implements AsyncDisposable {
 
   /** Gives up the use of an environment. */
   async release(key: string): Promise<void> {
-    await rm(join(this.#own, key), { force: true });
+    if (this.#own !== undefined) await rm(join(this.#own.directory, key), { force: true });
   }
 
   /** An environment that is whole; undefined for any other. */
@@ -131,8 +142,8 @@ export class EnvironmentStore implements AsyncDisposable {
   }
 
   /** The keys that this worker has marked. */
-  ownKeys(): Promise<readonly string[]> {
-    return keysIn(this.#own);
+  async ownKeys(): Promise<readonly string[]> {
+    return this.#own === undefined ? [] : keysIn(this.#own.directory);
   }
 
   /** The keys that live workers use. Removes the marks of dead ones. */
@@ -142,15 +153,19 @@ export class EnvironmentStore implements AsyncDisposable {
     for (const name of await readdir(workers)) {
       const path = join(workers, name);
       const isUsed = name.startsWith(startingPrefix) ? isStarting : isInUse;
-      if (path === this.#own || (await isUsed(path)))
+      if (path === this.#own?.directory || (await isUsed(path)))
         for (const key of await keysIn(path)) keys.add(key);
       else await this.#remover.remove(path);
     }
     return keys;
   }
 
-  /** Waits until no other process of the host builds or removes this environment. */
-  lock(key: string, signal: AbortSignal): Promise<AsyncDisposable> {
+  /**
+   * Waits until no other process of the host builds or removes this environment. Throws
+   * EnvironmentError where the directory is read-only.
+   */
+  async lock(key: string, signal: AbortSignal): Promise<AsyncDisposable> {
+    if (this.isReadOnly) throw new EnvironmentError("PACKAGE_DIR is read-only and lacks them");
     return lockFile(join(this.#options.directory, "locks", key.slice(0, lockDigits)), signal);
   }
 
@@ -196,8 +211,9 @@ export class EnvironmentStore implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#liveness[Symbol.asyncDispose]();
-    await this.#remover.remove(this.#own);
+    if (this.#own === undefined) return;
+    await this.#own.liveness[Symbol.asyncDispose]();
+    await this.#remover.remove(this.#own.directory);
   }
 
   /** The caller holds the lock. */
@@ -230,6 +246,15 @@ async function requireOwn(directory: string): Promise<void> {
   const { mode, uid } = await stat(directory);
   if ((mode & othersChange) !== 0) throw new Error(`${directory} can be changed by others`);
   if (uid !== process.getuid?.()) throw new Error(`${directory} belongs to another user`);
+}
+
+/** Whether it could not be opened for this reason alone. */
+async function isReadOnlyOwn(directory: string, error: unknown): Promise<boolean> {
+  if ((error as NodeJS.ErrnoException).code !== "EROFS") return false;
+  return requireOwn(directory).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function keysIn(directory: string): Promise<readonly string[]> {

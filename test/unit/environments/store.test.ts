@@ -77,6 +77,40 @@ function upkeep(
 const present = async (): Promise<readonly string[]> =>
   (await readdir(directory)).filter((name) => keys.includes(name)).sort();
 
+/** What a process finds that sees all files read-only, or the reason why it opens nothing. */
+async function seenReadOnly(key: string): Promise<unknown> {
+  const program = `
+    const { EnvironmentStore } = await import(process.argv[1]);
+    const [, , directory, key] = process.argv;
+    try {
+      await using store = await EnvironmentStore.open({ directory, newId: () => "id" });
+      const found = await store.use(key);
+      const build = await store.lock(key, AbortSignal.timeout(1000)).catch(({ message }) => message);
+      console.log(JSON.stringify({ found: found?.dir, listed: (await store.list()).length, build }));
+    } catch ({ message }) {
+      console.log(JSON.stringify({ refused: message }));
+    }`;
+  const store = new URL("../../../worker/environments/store.ts", import.meta.url).href;
+  const argv = ["--ro-bind", "/", "/", "--dev", "/dev", process.execPath, "--eval", program];
+  const { stdout } = await run("bwrap", [...argv, store, directory, key]);
+  return JSON.parse(stdout);
+}
+
+describe("a read-only directory", () => {
+  test("has what was built, and builds nothing", async () => {
+    await put(await openStore(), a);
+    const build = "PACKAGE_DIR is read-only and lacks them";
+    expect(await seenReadOnly(a)).toEqual({ found: join(directory, a), listed: 1, build });
+    expect(await seenReadOnly(b)).toEqual({ listed: 1, build });
+  });
+
+  test("is refused where others can change it elsewhere", async () => {
+    await put(await openStore(), a);
+    await chmod(directory, 0o777);
+    expect(await seenReadOnly(a)).toEqual({ refused: "PACKAGE_DIR cannot be used" });
+  });
+});
+
 describe("unused environments", () => {
   test("go after their time, and the oldest earlier where all are too much", async () => {
     const store = await openStore();
