@@ -1,11 +1,11 @@
 /**
- * Builds the image of the Dockerfile, looks into it, runs the demo in it, once for each way to run
- * a container that matters, and a worker as a service.
+ * Builds the image of the Dockerfile, looks into it, runs the demo and the doctor in it, once for
+ * each way to run a container that matters, a worker as a service, and images built on it.
  *
- *     node scripts/container.mjs [--base IMAGE] [--keep]
+ *     node scripts/container.mjs [--base IMAGE] [--keep] [--without-attacks]
  *
  * With Docker or podman, whichever answers. Where no registry can be reached, a base is made by
- * debootstrap (podman, as root). Prints a table and exits 0 when every row came out as expected, 1
+ * debootstrap (as root). Prints a table and exits 0 when every row came out as expected, 1
  * when one did not, and 69 (EX_UNAVAILABLE of sysexits(3)) with the reason when no container can be
  * made here.
  */
@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findBase } from "./container/base.mjs";
+import { builtOnProblems } from "./container/built-on.mjs";
 import { Unavailable, findEngine } from "./container/engine.mjs";
 import { strayFiles } from "./container/contents.mjs";
 import { bestFlags, rows } from "./container/rows.mjs";
@@ -39,8 +40,12 @@ try {
 }
 
 function check() {
-  const options = { base: { type: "string" }, keep: { type: "boolean", default: false } };
-  const { base: asked, keep } = parseArgs({ options }).values;
+  const options = {
+    base: { type: "string" },
+    keep: { type: "boolean", default: false },
+    "without-attacks": { type: "boolean", default: false },
+  };
+  const { base: asked, keep, "without-attacks": isShort } = parseArgs({ options }).values;
   const engine = findEngine();
   const scratch = mkdtempSync(join(tmpdir(), "str-container-"));
   try {
@@ -58,7 +63,11 @@ function check() {
         "a worker leaves no process behind, and drains when it is stopped",
         serviceProblems(engine, image, best),
       ),
-      hasNone("every attack is held that should be", attackProblems(engine, best)),
+      hasNone(
+        "tools of images built on this one have the packages that were added",
+        builtOnProblems(engine, image, root, best),
+      ),
+      isShort || hasNone("every attack is held that should be", attackProblems(engine, best)),
     ].filter((isRight) => !isRight).length;
     say(failures === 0 ? "every row came out as expected" : `${failures} rows did not`);
     return failures === 0 ? 0 : 1;

@@ -17,25 +17,34 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt";
 /**
  * An image with Node 24, npm and apt-get. Throws Unavailable where there is none and none can be
  * made.
+ *
+ * @param {import("./engine.mjs").Engine} engine
+ * @param {string} root
+ * @param {string} scratch a directory of the caller's
+ * @returns {string}
  */
 export function findBase(engine, root, scratch) {
   if (engine.run(["pull", published], pullTimeoutMs).status === 0) return published;
-  const missing = whatIsMissing(engine, root);
+  const missing = whatIsMissing(root);
   if (missing !== undefined) {
     throw new Unavailable(`${published} cannot be pulled, and to make a base ${missing}`);
   }
   return makeBase(engine, root, scratch);
 }
 
-function whatIsMissing({ name }, root) {
-  if (name !== "podman") return "podman is needed";
-  if (process.getuid() !== 0) return "root is needed";
+/** @param {string} root */
+function whatIsMissing(root) {
+  if (process.getuid?.() !== 0) return "root is needed";
   if (run("debootstrap", ["--version"], pullTimeoutMs).status !== 0) return "debootstrap is needed";
   if (!existsSync(nodeOf(root))) return "node_modules is needed (npm ci)";
   return undefined;
 }
 
-/** The Node that set-up puts into a checkout. */
+/**
+ * The Node that set-up puts into a checkout.
+ *
+ * @param {string} root
+ */
 function nodeOf(root) {
   return join(root, "node_modules", "node", "bin", "node");
 }
@@ -43,6 +52,10 @@ function nodeOf(root) {
 /**
  * Debian's smallest system with the Node of `node_modules`, npm, and the certificates that this
  * host trusts.
+ *
+ * @param {import("./engine.mjs").Engine} engine
+ * @param {string} root
+ * @param {string} scratch
  */
 function makeBase(engine, root, scratch) {
   const npm = npmDirectory();
@@ -68,14 +81,14 @@ function makeBase(engine, root, scratch) {
     importTimeoutMs,
   );
   if (packed.status !== 0) throw new Error(`tar failed:\n${packed.output}`);
-  const environment = `ENV=NODE_EXTRA_CA_CERTS=${certificates}`;
+  const environment = `ENV NODE_EXTRA_CA_CERTS=${certificates}`;
   engine.mustRun(["import", "--change", environment, archive, made], importTimeoutMs);
   return made;
 }
 
 /** The directory of the npm on the path: its command is a link to `bin/npm-cli.js` in there. */
 function npmDirectory() {
-  const found = (process.env.PATH ?? "")
+  const found = (process.env["PATH"] ?? "")
     .split(delimiter)
     .map((directory) => join(directory, "npm"))
     .find((command) => existsSync(command));

@@ -13,15 +13,34 @@ const ulimits = ["--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096"];
 /** No container can be made on this host. The message says why. */
 export class Unavailable extends Error {}
 
-/** The engine to use. Throws Unavailable. */
+/**
+ * @typedef {object} Engine
+ * @property {"docker" | "podman"} name
+ * @property {readonly string[]} runFlags
+ * @property {readonly string[]} buildFlags
+ * @property {(args: readonly string[], timeoutMs: number) => Ended} run
+ * @property {(args: readonly string[], timeoutMs: number) => string} mustRun returns its output
+ */
+
+/** @typedef {{ status: number | undefined, output: string }} Ended */
+
+/**
+ * The engine to use. Throws Unavailable.
+ *
+ * @returns {Engine}
+ */
 export function findEngine() {
-  for (const name of ["docker", "podman"]) {
+  for (const name of /** @type {const} */ (["docker", "podman"])) {
     // A client whose daemon is away answers `--version`, and nothing else.
     if (run(name, ["info"], lookTimeoutMs).status === 0) return engine(name);
   }
   throw new Unavailable("neither docker nor podman answers on this host");
 }
 
+/**
+ * @param {Engine["name"]} name
+ * @returns {Engine}
+ */
 function engine(name) {
   return {
     name,
@@ -40,13 +59,18 @@ function engine(name) {
 
 /**
  * Runs a program to its end; `status` is undefined when it could not be started or took too long.
+ *
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @param {number} timeoutMs
+ * @returns {Ended}
  */
-export function run(program, args, timeoutMs, input = undefined) {
+export function run(program, args, timeoutMs) {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: "utf8",
     timeout: timeoutMs,
     maxBuffer: maxOutputBytes,
-    stdio: [input ?? "ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   return {
     status: status ?? undefined,

@@ -2,10 +2,8 @@
  * The worker as the first process of a container: what it does when tools leave processes, and when
  * it is stopped.
  */
+import { commandTimeoutMs, waitForLog, withWorker } from "./worker.mjs";
 
-const commandTimeoutMs = 60_000;
-/** Seconds for a call. */
-const callSeconds = 20;
 /** What a sandbox may take to be gone after its answer. */
 const endingMs = 5_000;
 /** Seconds that a worker has to stop, as docs/containers.md has it. */
@@ -16,7 +14,6 @@ const lasting = "The door:";
 
 const tools = "/opt/str/examples/tools";
 const worker = [
-  ...["--env", "SAM_NAMESPACE=harness", "--env", "DEV_BROKER_HOST=127.0.0.1"],
   ...["--env", `MANIFEST_PATH=${tools}/manifest.yaml`],
   ...["--env", `TOOLS_PYTHON_DIR=${tools}/python`, "--env", `TOOLS_NODE_DIR=${tools}/node`],
   // Sandboxes that wait for calls are no processes that were left.
@@ -34,44 +31,21 @@ if os.fork() == 0:
     os._exit(0)`;
 
 /**
- * Runs a broker and a worker as containers that share a network, and calls. Returns what is wrong,
- * a line each.
+ * Runs a worker and calls it. Returns what is wrong, a line each.
  *
  * @param flags of the worker's container
  */
 export function serviceProblems(engine, image, flags) {
-  const names = ["broker", "worker", "call"].map((part) => `${image}-${process.pid}-${part}`);
-  const [brokerName, workerName, callName] = names;
-  const start = (name, args) =>
-    engine.mustRun(
-      ["run", "--detach", "--name", name, ...engine.runFlags, ...args],
-      commandTimeoutMs,
-    );
-  const beside = `--network=container:${brokerName}`;
-  const harness = ["--entrypoint", "harness", image];
-  const call = ["invoke", "--broker", "127.0.0.1", "--timeout", String(callSeconds)];
-  const code = JSON.stringify({ code: leavesProcesses });
-  const slowly = JSON.stringify({ to: 5, pause_seconds: 0.5 });
-  try {
-    start(brokerName, ["--network=none", ...harness, "dev-broker"]);
-    start(workerName, [beside, ...flags, ...worker, image]);
-    waitForLog(engine, workerName, /"event":"worker.ready"/);
-    const leaving = [...call, "--tool", "execute_python", "--args", code];
-    engine.mustRun(
-      ["run", "--rm", beside, ...engine.runFlags, ...harness, ...leaving],
-      commandTimeoutMs,
-    );
+  return withWorker(engine, image, [...flags, ...worker], (containers) => {
+    const { workerName, callName, call, startCall } = containers;
+    call("execute_python", { code: leavesProcesses });
     const left = leftProcesses(engine, workerName);
 
-    const counting = [...call, "--tool", "count_slowly", "--args", slowly];
-    start(callName, [beside, ...harness, ...counting]);
+    startCall("count_slowly", { to: 5, pause_seconds: 0.5 });
     waitForLog(engine, workerName, /"tool":"count_slowly".*"event":"tool.started"/);
     engine.mustRun(["stop", "-t", String(stopSeconds), workerName], commandTimeoutMs);
     return [...left, ...endingProblems(engine, workerName, callName)];
-  } finally {
-    // The broker has the network, so it goes last.
-    for (const name of names.toReversed()) engine.run(["rm", "--force", name], commandTimeoutMs);
-  }
+  });
 }
 
 /** Zombies, and processes of sandboxes, that stay. */
@@ -108,11 +82,4 @@ function endingProblems(engine, workerName, callName) {
       ? []
       : ["the worker was stopped and did not drain"]),
   ];
-}
-
-function waitForLog(engine, name, line) {
-  const deadlineMs = Date.now() + callSeconds * 1_000;
-  while (!line.test(engine.mustRun(["logs", name], commandTimeoutMs))) {
-    if (Date.now() > deadlineMs) throw new Error(`${name} never logged ${line}`);
-  }
 }

@@ -65,7 +65,7 @@ export class EnvironmentStore implements AsyncDisposable {
     this.#own = own;
   }
 
-  /** Makes the directory where it is missing, and opens a read-only one. Throws EnvironmentError. */
+  /** Makes the directory where it is missing; it may be read-only. Throws EnvironmentError. */
   static async open(options: StoreOptions): Promise<EnvironmentStore> {
     const { directory, uid, newId } = options;
     const id = newId();
