@@ -1,5 +1,5 @@
 /**
- * Makes the files of a release: the tarball, its SBOM, and the checksums of both.
+ * Makes the files of a release: the tarball with its SBOM, the image with its own, and checksums.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,17 +12,25 @@ const sbomCommand = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--p
 
 export const checksumsFile = "SHA256SUMS";
 
-/** Writes the files into `directory`. `npm pack` builds first. Throws if a command fails. */
-export function makeFiles(root: string, directory: string): readonly string[] {
+/**
+ * Writes the files into `directory`; `npm pack` builds first. `makeOthers` writes further ones
+ * there and returns their names. Throws if a command fails.
+ */
+export function makeFiles(
+  root: string,
+  directory: string,
+  makeOthers: () => readonly string[],
+): readonly string[] {
   mkdirSync(directory, { recursive: true });
   npm(root, "pack", "--loglevel", "warn", "--pack-destination", directory);
   const tarball = readdirSync(directory).find((file) => file.endsWith(".tgz"));
   if (tarball === undefined) throw new Error(`npm pack left no tarball in ${directory}`);
   const sbom = tarball.replace(/\.tgz$/, ".cdx.json");
   writeFileSync(join(directory, sbom), sbomOf(root));
-  const sums = [tarball, sbom].map((file) => `${sha256(join(directory, file))}  ${file}\n`);
+  const files = [tarball, sbom, ...makeOthers()];
+  const sums = files.map((file) => `${sha256(join(directory, file))}  ${file}\n`);
   writeFileSync(join(directory, checksumsFile), sums.join(""));
-  return [tarball, sbom, checksumsFile];
+  return [...files, checksumsFile];
 }
 
 /** The SBOM of npm with the package's name: npm puts the name of the checkout's folder there. */

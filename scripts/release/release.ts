@@ -4,17 +4,24 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { datedChangelog, unreleasedOf } from "./changelog.ts";
+import { Unavailable, findEngine } from "../container/engine.mjs";
 import { makeFiles } from "./files.ts";
+import { makeImage } from "./image.ts";
+import { npmPublishing } from "./provenance.ts";
 import { versionRefusals } from "./rules.ts";
 import { git, lastReleased, treeRefusals } from "./tree.ts";
 import { carriedVersions, withVersion } from "./versions.ts";
 
 const changelogPath = "CHANGELOG.md";
 
+/** Whether the release has an image, and the base in place of the Dockerfile's. */
+export type ImageChoice = false | { readonly base: string | undefined };
+
 export interface ReleaseOptions {
   readonly root: string;
   readonly version: string;
   readonly isDryRun: boolean;
+  readonly image: ImageChoice;
   /** As `2026-11-28`. */
   readonly date: string;
   readonly print: (text: string) => void;
@@ -33,7 +40,8 @@ export class ReleaseRefused extends Error {
  * Commits and tags the version, and leaves its files in `release/VERSION/`. Throws `ReleaseRefused`
  * before any change. A later failure restores the tree.
  */
-export function release({ root, version, isDryRun, date, print }: ReleaseOptions): void {
+export function release(options: ReleaseOptions): void {
+  const { root, version, isDryRun, image, date, print } = options;
   const changelog = readFileSync(join(root, changelogPath), "utf8");
   const refusals = [
     ...treeRefusals(root),
@@ -57,14 +65,17 @@ export function release({ root, version, isDryRun, date, print }: ReleaseOptions
     print(`${path}: ${[...new Set(versions)].join(", ")} becomes ${version}`);
   }
   print(`${directory}: the tarball of npm pack, its SBOM (CycloneDX), SHA256SUMS`);
+  if (image !== false)
+    print(`${directory}: the image, its size and its SBOM, if an engine answers`);
   print(`git: the commit "Release ${version}", and the annotated tag ${tag}`);
   if (isDryRun) {
     print("Nothing is changed: a dry run.");
   } else {
-    commitRelease({ root, version, directory, before, after });
+    const makeImageFiles = () => imageFiles({ ...options, directory: join(root, directory) });
+    commitRelease({ root, version, directory, before, after, makeImageFiles });
     git(root, "tag", "--annotate", tag, "--message", `Release ${version}`);
   }
-  print(publishing(version, directory));
+  print(publishing(root, version, directory));
 }
 
 interface Change {
@@ -73,13 +84,15 @@ interface Change {
   readonly directory: string;
   readonly before: ReadonlyMap<string, string>;
   readonly after: ReadonlyMap<string, string>;
+  readonly makeImageFiles: () => readonly string[];
 }
 
-function commitRelease({ root, version, directory, before, after }: Change): void {
+function commitRelease(change: Change): void {
+  const { root, version, directory, before, after, makeImageFiles } = change;
   try {
     writeAll(root, after);
     rmSync(join(root, directory), { recursive: true, force: true });
-    makeFiles(root, join(root, directory));
+    makeFiles(root, join(root, directory), makeImageFiles);
     git(root, "commit", "--quiet", "--message", `Release ${version}`, "--only", ...after.keys());
   } catch (error) {
     writeAll(root, before);
@@ -99,16 +112,35 @@ function packageVersion(root: string): string {
   return version;
 }
 
+/** Files of the image; none where it is not wanted or no engine answers, which is printed. */
+function imageFiles({
+  root,
+  version,
+  image,
+  directory,
+  print,
+}: ReleaseOptions & { readonly directory: string }): readonly string[] {
+  if (image === false) return [];
+  try {
+    const made = makeImage(findEngine(), { root, directory, version, base: image.base });
+    print(made.summary);
+    return made.files;
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    print(`no image: ${error.message}`);
+    return [];
+  }
+}
+
 /** The commands that publish. They need accounts, so a person or a CI runs them. */
-function publishing(version: string, directory: string): string {
+function publishing(root: string, version: string, directory: string): string {
   return `
-Nothing is published. To publish, after a look at the commit:
+Nothing is published. To publish, after a look at the commit (docs/releases.md, "Publish"):
 
   git push --atomic origin main v${version}
   (cd ${directory} && sha256sum --check SHA256SUMS)
 
-  # In a CI that npm trusts for provenance (GitHub Actions, GitLab CI); elsewhere npm refuses it:
-  npm publish --provenance ./${directory}/*.tgz
+${npmPublishing(root, directory)}
 
   # The image, with SBOM and provenance, by BuildKit; not run by this script:
   docker buildx build --sbom=true --provenance=mode=max --tag REGISTRY/str-worker:${version} --push .

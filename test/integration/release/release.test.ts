@@ -40,10 +40,12 @@ const tryRelease = (wanted = version, isDryRun = false): void => {
   const print = (text: string): void => {
     printed += `${text}\n`;
   };
-  release({ root, version: wanted, isDryRun, date, print });
+  release({ root, version: wanted, isDryRun, image: false, date, print });
 };
-const standIn = (scripts: Record<string, string>): string =>
-  `${JSON.stringify({ name, version: from, files: ["index.js"], scripts }, null, 2)}\n`;
+const standIn = (scripts: Record<string, string>, repository?: string): string => {
+  const manifest = { name, version: from, files: ["index.js"], scripts, repository };
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+};
 const passing = { demo: "true", check: "true", test: "true" };
 
 beforeEach(() => {
@@ -99,11 +101,15 @@ describe("a release of a tested commit", () => {
       expect(new Set(versions)).toEqual(new Set([version]));
     }
     expect(read("CHANGELOG.md")).toContain(`## [Unreleased]\n\n## [${version}] - ${date}\n`);
-    expect(printed).toContain("npm publish --provenance");
+    expect(printed).toContain("WITHOUT PROVENANCE");
+    expect(printed).toContain("package.json names no repository");
+    expect(printed).toContain(`\n  npm publish ./release/${version}/*.tgz`);
     expect(printed).toContain("docker buildx build --sbom=true --provenance=mode=max");
   });
 
   test("shows everything and changes nothing in a dry run", () => {
+    write("package.json", standIn(passing, "https://github.com/example/stand-in"));
+    commit();
     runCi();
     const before = git("rev-parse", "HEAD");
     tryRelease(version, true);

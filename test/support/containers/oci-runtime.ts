@@ -7,13 +7,12 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestContext } from "vitest";
-import { installedOnce, installedOrSkipped } from "../installed-once.ts";
 import { isRoot } from "../is-root.ts";
 import { slowPlace } from "../sandboxes/quick-place.ts";
+import { unpackedPackages } from "./debian-packages.ts";
 import { type ContainerOptions, writeBundle } from "./oci-bundle.ts";
 
 const run = promisify(execFile);
-const installMs = 120_000;
 /** For the attacks by three starts on a busy machine. */
 const containerMs = 20 * 60_000;
 const maxOutputBytes = 2 ** 26;
@@ -24,14 +23,6 @@ const debianPackages = {
   crun: ["crun", "libseccomp2", "libyajl2"],
 } as const;
 export type RuntimeName = keyof typeof debianPackages;
-
-const unpack = `
-set -e
-cd "$1"
-shift
-apt-get download "$@"
-for package in *.deb; do dpkg -x "$package" .; rm "$package"; done
-ln -s usr/lib/*-linux-gnu* libraries`;
 
 /** crun starts nothing where both versions of control groups are mounted. */
 const withoutUnifiedGroups = [
@@ -60,11 +51,11 @@ export class OciRuntime {
   /** Skips the test on a machine that has no containers, with the reason. */
   static async open(context: TestContext, name: RuntimeName = "runc"): Promise<OciRuntime> {
     context.skip(!isRoot, "needs root, to start containers");
-    const { program, variables } = (await isThere(name))
-      ? { program: name, variables: {} }
-      : await unpacked(context, name);
+    const { variables } = (await isThere(name))
+      ? { variables: {} }
+      : await unpackedPackages(context, debianPackages[name]);
     const prefix = name === "crun" ? withoutUnifiedGroups : [];
-    const runtime = new OciRuntime([...prefix, program], variables);
+    const runtime = new OciRuntime([...prefix, name], variables);
     const { status, stderr } = await runtime.run({ uid: 0 }, ["true"]);
     context.skip(status !== 0, `${name} starts no container here: ${stderr.trim()}`);
     return runtime;
@@ -103,21 +94,4 @@ async function isThere(name: RuntimeName): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Debian's, with where it finds its libraries. */
-async function unpacked(context: TestContext, name: RuntimeName) {
-  const packages = debianPackages[name];
-  const directory = await installedOrSkipped(
-    context,
-    installedOnce({
-      ...{ title: packages.join(", "), key: [packages, unpack], timeoutMs: installMs },
-      command: (fresh) => ["sh", "-c", unpack, "sh", fresh, ...packages],
-    }),
-  );
-  const programs = join(directory, "usr", name === "runc" ? "sbin" : "bin");
-  return {
-    program: join(programs, name),
-    variables: { LD_LIBRARY_PATH: join(directory, "libraries") },
-  };
 }
