@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { findBase } from "./container/base.mjs";
+import { findBase, removeMadeBase } from "./container/base.mjs";
 import { builtOnProblems } from "./container/built-on.mjs";
 import { Unavailable, findEngine } from "./container/engine.mjs";
 import { strayFiles } from "./container/contents.mjs";
@@ -72,7 +72,10 @@ function check() {
     say(failures === 0 ? "every row came out as expected" : `${failures} rows did not`);
     return failures === 0 ? 0 : 1;
   } finally {
-    if (!keep) engine.run(["rmi", "--force", image], rowTimeoutMs);
+    if (!keep) {
+      engine.run(["rmi", "--force", image], rowTimeoutMs);
+      removeMadeBase(engine);
+    }
     rmSync(scratch, { recursive: true, force: true });
   }
 }

@@ -7,7 +7,8 @@ import { delimiter, dirname, join } from "node:path";
 import { Unavailable, run } from "./engine.mjs";
 
 const published = "docker.io/library/node:24-bookworm-slim";
-const made = "localhost/str-base";
+/** Of this process: another one may remove its own meanwhile. */
+const made = `localhost/str-base:${process.pid}`;
 const pullTimeoutMs = 5 * 60_000;
 const debootstrapTimeoutMs = 10 * 60_000;
 const importTimeoutMs = 5 * 60_000;
@@ -30,6 +31,15 @@ export function findBase(engine, root, scratch) {
     throw new Unavailable(`${published} cannot be pulled, and to make a base ${missing}`);
   }
   return makeBase(engine, root, scratch);
+}
+
+/**
+ * Removes a base that was made, which must have no image built on it any more.
+ *
+ * @param {import("./engine.mjs").Engine} engine
+ */
+export function removeMadeBase(engine) {
+  engine.run(["rmi", "--force", made], importTimeoutMs);
 }
 
 /** @param {string} root */

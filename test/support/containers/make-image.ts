@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findBase } from "../../../scripts/container/base.mjs";
+import { findBase, removeMadeBase } from "../../../scripts/container/base.mjs";
 import { Unavailable, findEngine } from "../../../scripts/container/engine.mjs";
 import { makeImage } from "../../../scripts/release/image.ts";
 
@@ -17,9 +17,13 @@ const [, , directory = "", version = ""] = process.argv;
 const scratch = mkdtempSync(join(tmpdir(), "str-image-"));
 try {
   const engine = findEngine();
-  const base = findBase(engine, root, scratch);
-  console.log(makeImage(engine, { root, directory, version, base }).summary);
-  engine.run(["rmi", "--force", `str-worker:${version}`], removalMs);
+  try {
+    const base = findBase(engine, root, scratch);
+    console.log(makeImage(engine, { root, directory, version, base }).summary);
+  } finally {
+    engine.run(["rmi", "--force", `str-worker:${version}`], removalMs);
+    removeMadeBase(engine);
+  }
 } catch (error) {
   if (!(error instanceof Unavailable)) throw error;
   console.error(error.message);
