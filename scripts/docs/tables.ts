@@ -15,6 +15,7 @@ import type { LogEvent } from "../../worker/telemetry/events/event.ts";
 import { metrics } from "../../worker/telemetry/metrics/catalog.ts";
 import type { MetricFacts } from "../../worker/telemetry/metrics/catalog/facts.ts";
 import { metricLabels } from "../../worker/telemetry/metrics/catalog/labels.ts";
+import { exampleImages } from "./example-images.ts";
 import { mebibytes, thousands } from "./numbers.ts";
 import { protocolLimits } from "./protocol-limits.ts";
 import { storeFailures } from "./store-failures.ts";
@@ -86,6 +87,7 @@ export const tables: Readonly<Record<string, readonly string[]>> = {
       also === undefined ? "" : code(also),
     ]),
   ),
+  ...exampleImages,
   ...attackTables(),
 };
 
