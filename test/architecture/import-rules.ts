@@ -142,6 +142,8 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   "mime-types": ["worker/artifacts/"],
   pino: ["worker/telemetry/"],
+  // Bundled into the page: a dependency so that the list of parts of a release names it.
+  preact: ["console/"],
   "prom-client": ["worker/telemetry/metrics/exposition.ts"],
   "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
   ws: ["harness/fakes/solace/servers.ts"],
