@@ -6,7 +6,9 @@ import { startSmfBroker } from "../harness/fakes/solace/broker.ts";
 import { rabbitmqProblem, startRabbitMQ } from "../test/support/brokers/rabbitmq.ts";
 
 /** A kind, in the words of `--broker`. */
-export type BrokerKind = "dev" | "amqp" | "solace";
+export type BrokerKind = (typeof brokerKinds)[number];
+
+const brokerKinds = ["dev", "amqp", "solace"] as const;
 
 /** A worker's variables for a broker. */
 export type BrokerVariables = Readonly<Record<string, string>>;
@@ -25,6 +27,13 @@ export const sharingBrokers: readonly BrokerKind[] = [
   ...(rabbitmqProblem() === undefined ? (["amqp"] as const) : []),
   "solace",
 ];
+
+/** The kind that an option names. Throws for another word. */
+export function brokerKindOf(word: string | undefined): BrokerKind {
+  const kind = brokerKinds.find((each) => each === word);
+  if (kind === undefined) throw new Error(`--broker: one of ${brokerKinds.join(", ")}`);
+  return kind;
+}
 
 /** Starts a broker that is installed. */
 export async function startBroker(kind: BrokerKind): Promise<RunningBroker> {

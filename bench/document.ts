@@ -1,5 +1,6 @@
 /**
- * Puts a run into docs/benchmarks.md: its table between two marks, its plots beside.
+ * Puts a run into docs/benchmarks.md, that of a sizing into docs/sizing.md: its table between two
+ * marks, its plots beside.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
 import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
+import { type SizingReport, formatServed, formatSizing } from "./sizing/table.ts";
 import { plotSoak } from "./soak/plot.ts";
 import { type SoakReport, formatSoak } from "./soak/table.ts";
 import { formatReport } from "./table.ts";
@@ -17,6 +19,9 @@ export const plots: Readonly<Record<string, (report: BenchReport) => string>> = 
   "docs/benchmarks-times.svg": plotTimes,
   "docs/benchmarks-throughput.svg": plotThroughput,
 };
+
+/** The page of a sizing. */
+export const sizingDocumentPath = "docs/sizing.md";
 
 /** The plot of a soak, beside the page. */
 export const soakPlotPath = "docs/benchmarks-soak.svg";
@@ -48,13 +53,24 @@ export async function writeSoakIntoDocument(root: string, report: SoakReport): P
   await writeFile(join(root, soakPlotPath), plotSoak(report));
 }
 
-/** Replaces the text between two marks of the page. */
-async function replaceResults(root: string, what: string, results: string): Promise<void> {
+/** Replaces the results of a sizing by the report, and what one worker serves by it. */
+export async function writeSizingIntoDocument(root: string, report: SizingReport): Promise<void> {
+  await replaceResults(root, "served", formatServed(report), sizingDocumentPath);
+  await replaceResults(root, "sizing results", formatSizing(report), sizingDocumentPath);
+}
+
+/** Replaces the text between two marks of a page. */
+async function replaceResults(
+  root: string,
+  what: string,
+  results: string,
+  page = documentPath,
+): Promise<void> {
   const [start, end] = [
     `<!-- ${what}: written by npm run bench -- --document -->`,
     `<!-- end of ${what} -->`,
   ];
-  const path = join(root, documentPath);
+  const path = join(root, page);
   const text = await readFile(path, "utf8");
   const [before, after] = [text.indexOf(start), text.indexOf(end)];
   if (before === -1 || after < before) throw new Error(`${path} lacks ${start} or ${end}`);

@@ -1,6 +1,7 @@
 /**
  * Where the workers of a benchmark run, and what they are configured with.
  */
+import { rmSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BrokerVariables } from "./brokers.ts";
@@ -35,20 +36,45 @@ const memoryDirectory = "/dev/shm";
 const diskDirectory = "/var/tmp";
 /** Bytes that must be free in memory: a benchmark needs a tenth of that. */
 const minMemoryBytes = 1024 ** 3;
+const endSignals = ["SIGTERM", "SIGINT"] as const;
+/** Attempts to remove a directory in which a worker still makes files. */
+const signalledRemovals = 10;
 /** TMPFS_MAGIC of linux/magic.h. */
 const tmpfsType = 0x0102_1994;
 
+/** A directory of a benchmark. */
+export interface BenchDirectory extends AsyncDisposable {
+  readonly path: string;
+}
+
 /** A directory that sandboxes can reach, and what it lies on, in words. The caller owns it. */
-export async function makeBase(): Promise<
-  AsyncDisposable & { readonly path: string; readonly kind: string }
-> {
+export async function makeBase(): Promise<BenchDirectory & { readonly kind: string }> {
   const isInMemory = await hasMemory();
-  const path = await mkdtemp(join(isInMemory ? memoryDirectory : diskDirectory, "str-bench-"));
-  await chmod(path, 0o777);
+  const directory = await makeDirectory(isInMemory ? memoryDirectory : diskDirectory);
+  await chmod(directory.path, 0o777);
+  return { ...directory, kind: `work directories ${isInMemory ? "in memory" : "on a disk"}` };
+}
+
+/**
+ * A directory that is removed by its owner, or when SIGTERM or SIGINT ends this process: then by
+ * attempts, since workers end meanwhile.
+ */
+export async function makeDirectory(parent: string): Promise<BenchDirectory> {
+  const path = await mkdtemp(join(parent, "str-bench-"));
+  const end = (signal: NodeJS.Signals): void => {
+    rmSync(path, { recursive: true, force: true, maxRetries: signalledRemovals });
+    forget();
+    // The last one has the signal end the process as it would have.
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  };
+  const forget = (): void => endSignals.forEach((signal) => void process.off(signal, end));
+  for (const signal of endSignals) process.on(signal, end);
   return {
     path,
-    kind: `work directories ${isInMemory ? "in memory" : "on a disk"}`,
-    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: async () => {
+      forget();
+      await rm(path, { recursive: true, force: true });
+    },
   };
 }
 

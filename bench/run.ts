@@ -4,7 +4,8 @@
  *
  * Options: a number of rounds; `--network` and `--artifacts` for these only; `--document` to put
  * tables and plots into docs/. `--soak MINUTES` instead of everything else makes calls at a fixed
- * rate, `--rate` a second, through the broker `--broker`.
+ * rate, `--rate` a second, through the broker `--broker`. `--sizing` instead of everything else
+ * predicts and measures how many calls workers serve.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
@@ -14,12 +15,16 @@ import {
   writeArtifactsIntoDocument,
   writeIntoDocument,
   writeNetworkIntoDocument,
+  writeSizingIntoDocument,
   writeSoakIntoDocument,
 } from "./document.ts";
 import { measureNetwork } from "./network/run.ts";
 import { formatNetwork } from "./network/table.ts";
 import { hostOf, makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
+import { sizingOptions } from "./sizing/options.ts";
+import { measureSizing } from "./sizing/run.ts";
+import { formatSizing } from "./sizing/table.ts";
 import { soakOptions } from "./soak/options.ts";
 import { measureSoak } from "./soak/run.ts";
 import { formatSoak } from "./soak/table.ts";
@@ -33,6 +38,7 @@ const { values, positionals } = parseArgs({
     document: { type: "boolean", default: false },
     network: { type: "boolean", default: false },
     artifacts: { type: "boolean", default: false },
+    sizing: { type: "boolean", default: false },
     soak: { type: "string" },
     rate: { type: "string" },
     broker: { type: "string" },
@@ -43,8 +49,10 @@ const rounds = Number(positionals[0] ?? defaultRounds);
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`not a number of rounds: ${positionals[0]}`);
 
-const soak = soakOptions(values);
-const isWhole = !values.network && !values.artifacts && soak === undefined;
+const sizing = sizingOptions(values);
+const soak = sizing === undefined ? soakOptions(values) : undefined;
+const isAlone = sizing !== undefined || soak !== undefined;
+const isWhole = !values.network && !values.artifacts && !isAlone;
 
 if (isWhole) {
   const report = await makeReport(root, rounds, await measureAll(rounds));
@@ -73,4 +81,11 @@ if (soak !== undefined) {
   console.log(`\n${formatSoak(report)}`);
   console.log(`\nWritten to ${await saveReport(root, report, "-soak")}`);
   if (values.document) await writeSoakIntoDocument(root, report);
+}
+
+if (sizing !== undefined) {
+  const report = { ...host, ...(await measureSizing(sizing)) };
+  console.log(`\n${formatSizing(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-sizing")}`);
+  if (values.document) await writeSizingIntoDocument(root, report);
 }

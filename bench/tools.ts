@@ -8,7 +8,7 @@ import type { StartKind } from "../worker/protocol/execution.ts";
 export const toolsDir = fileURLToPath(new URL("tools/", import.meta.url));
 
 /** What a tool's module imports; docs/benchmarks.md says what that is. */
-type Weight = "light" | "typical" | "heavy";
+type Weight = "light" | "typical" | "heavy" | "working";
 
 const languages = {
   Python: { runtime: "python", moduleOf: (weight: Weight) => `bench_${weight}` },

@@ -38,6 +38,10 @@ export class WorkerProcess implements AsyncDisposable {
     return worker;
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** What is going on with the sandboxes that wait. */
   async stats(): Promise<readonly PoolStats[]> {
     return (await this.#ask("stats")) as readonly PoolStats[];

@@ -23,6 +23,10 @@ export interface LoadOptions {
 /** What came of it. */
 export interface LoadResult {
   readonly latencies: Latencies;
+  /** Of the same, successes and failures apart. Runs of old do not say. */
+  readonly succeeded?: Latencies;
+  readonly failed?: Latencies;
+  /** Of successes; in runs of old of failures, too. */
   readonly byKind: Readonly<Record<string, Latencies>>;
   /** From when calls were due to when they were sent. */
   readonly lateness: Latencies;
@@ -36,6 +40,8 @@ export interface LoadResult {
 export class Load {
   readonly #options: LoadOptions;
   readonly #all = new LatencyHistogram();
+  readonly #succeeded = new LatencyHistogram();
+  readonly #failed = new LatencyHistogram();
   readonly #window = new LatencyHistogram();
   readonly #lateness = new LatencyHistogram();
   readonly #byKind = new Map<string, LatencyHistogram>();
@@ -73,7 +79,7 @@ export class Load {
     return this.#result();
   }
 
-  /** The latencies of calls that have ended since this was last called. */
+  /** The latencies of calls that have succeeded since this was last called. */
   takeWindow(): Latencies {
     return this.#window.take();
   }
@@ -83,17 +89,24 @@ export class Load {
     this.#lateness.record(clock.monotonicMs() - dueAtMs);
     const code = await call(index);
     const elapsedMs = clock.monotonicMs() - dueAtMs;
+    this.#all.record(elapsedMs);
+    if (code !== undefined) {
+      this.#failed.record(elapsedMs);
+      this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
+      return;
+    }
     const kind = kindOf(index);
     const ofKind = this.#byKind.get(kind) ?? new LatencyHistogram();
     this.#byKind.set(kind, ofKind);
-    for (const histogram of [this.#all, this.#window, ofKind]) histogram.record(elapsedMs);
-    if (code !== undefined) this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
+    for (const histogram of [this.#succeeded, this.#window, ofKind]) histogram.record(elapsedMs);
   }
 
   #result(): LoadResult {
     const kinds = [...this.#byKind].map(([kind, { latencies }]) => [kind, latencies] as const);
     return {
       latencies: this.#all.latencies,
+      succeeded: this.#succeeded.latencies,
+      failed: this.#failed.latencies,
       byKind: Object.fromEntries(kinds.toSorted(([a], [b]) => (a < b ? -1 : 1))),
       lateness: this.#lateness.latencies,
       missed: this.#missed,

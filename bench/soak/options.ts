@@ -1,10 +1,8 @@
 /**
  * The options of a soak on the command line.
  */
-import type { BrokerKind } from "../brokers.ts";
+import { brokerKindOf } from "../brokers.ts";
 import type { SoakOptions } from "./run.ts";
-
-const brokerKinds: readonly BrokerKind[] = ["dev", "amqp", "solace"];
 
 /** Calls a second: a small part of what two cores answer. */
 const defaultRate = "10";
@@ -23,12 +21,10 @@ export function soakOptions({ soak, rate, broker }: SoakArguments): SoakOptions 
       throw new Error("--rate and --broker need --soak MINUTES");
     return undefined;
   }
-  const kind = brokerKinds.find((each) => each === (broker ?? "dev"));
-  if (kind === undefined) throw new Error(`--broker: one of ${brokerKinds.join(", ")}`);
   return {
     minutes: positive("--soak", soak),
     callsPerSecond: positive("--rate", rate ?? defaultRate),
-    broker: kind,
+    broker: brokerKindOf(broker ?? "dev"),
   };
 }
 

@@ -28,7 +28,7 @@ export interface Sample {
 export interface Point extends Sample {
   /** From the start to the end of these seconds. */
   readonly atSeconds: number;
-  /** Of calls that ended in them; zero if none did. */
+  /** Of calls that succeeded in them; zero if none did. */
   readonly latencyP50Ms: number;
   readonly latencyP99Ms: number;
 }

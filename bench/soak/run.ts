@@ -2,15 +2,13 @@
  * A worker under calls at a fixed rate for as long as wanted: how long they take, and whether what
  * it holds grows.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { Agent } from "../../harness/agent.ts";
 import { freePorts } from "../../test/support/brokers/rabbitmq-ports.ts";
 import { fetchMetrics } from "../../test/support/metrics/metrics-page.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { type BrokerKind, startBroker } from "../brokers.ts";
 import { connectAgent } from "../end-to-end.ts";
-import { environmentOf, makeBase, startTimeoutMs } from "../environment.ts";
+import { environmentOf, makeBase, makeDirectory, startTimeoutMs } from "../environment.ts";
 import { quiet } from "../stock.ts";
 import { WorkerProcess } from "../worker-process.ts";
 import { Load } from "./load.ts";
@@ -76,14 +74,13 @@ interface Parts extends AsyncDisposable {
 async function openParts(kind: BrokerKind, base: string): Promise<Parts> {
   await using owned = new AsyncDisposableStack();
   const signal = AbortSignal.timeout(startTimeoutMs);
-  const artifacts = await mkdtemp(join(disk, "str-bench-"));
-  owned.defer(() => rm(artifacts, { recursive: true, force: true }));
+  const artifacts = owned.use(await makeDirectory(disk));
   const broker = owned.use(await startBroker(kind));
   const [metricsPort = 0] = await freePorts(1);
   const environment = {
     ...(await environmentOf(base, "soak", soakTools, broker.variables)),
     ...{ HEALTH_PORT: String(metricsPort), HEALTH_HOST: "127.0.0.1" },
-    ARTIFACT_BASE_PATH: artifacts,
+    ARTIFACT_BASE_PATH: artifacts.path,
   };
   const worker = owned.use(await WorkerProcess.start(environment, signal));
   const agent = owned.use(await connectAgent(broker, signal));

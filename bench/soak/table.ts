@@ -58,6 +58,7 @@ export function formatSoak(report: SoakReport): string {
     "| latency, ms | calls | p50 | p90 | p99 | p99.9 | max |",
     "|---|---:|---:|---:|---:|---:|---:|",
     latencyLine("all calls", latencies),
+    ...apartLines(report),
     ...Object.entries(byKind).map(([kind, each]) => latencyLine(kind, each)),
     latencyLine("due to sent", lateness),
     "",
@@ -83,6 +84,12 @@ export function describeSoak(report: SoakReport): string {
 function latencyLine(what: string, of: Latencies): string {
   const times = [of.p50Ms, of.p90Ms, of.p99Ms, of.p999Ms, of.maxMs].map(time);
   return `| ${[what, of.count, ...times].join(" | ")} |`;
+}
+
+/** Of successes and of failures, where there were some. */
+function apartLines({ succeeded, failed }: LoadResult): readonly string[] {
+  if (succeeded === undefined || failed === undefined || failed.count === 0) return [];
+  return [latencyLine("successful calls", succeeded), latencyLine("failed calls", failed)];
 }
 
 function trendLine({ what, slack, valueOf }: Measure, points: readonly Point[]): string {

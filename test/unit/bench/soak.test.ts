@@ -81,16 +81,26 @@ describe("a load", () => {
     expect(latencies.count).toBe(2);
   });
 
-  test("counts errors by code, and latencies by kind", async () => {
-    const { errors, byKind } = await new Load({
+  test("counts errors by code, and latencies of successes by kind and apart", async () => {
+    const clock = stalledBy(10);
+    const load = new Load({
       ...options,
-      dueMs: [0, 0, 0],
-      call: (index) => Promise.resolve(index === 0 ? undefined : "TOOL_ERROR"),
+      dueMs: [0, 0, 0, 0],
+      call: async (index) => {
+        // The last one fails at another time than the others succeed.
+        if (index === 3) await clock.sleep(40);
+        return index === 3 ? "TOOL_ERROR" : undefined;
+      },
       kindOf: (index) => (index === 2 ? "b" : "a"),
-    }).run();
-    expect(errors).toEqual({ TOOL_ERROR: 2 });
-    expect(byKind["a"]!.count).toBe(2);
-    expect(byKind["b"]!.count).toBe(1);
+      clock,
+    });
+    const { errors, byKind, latencies, succeeded, failed } = await load.run();
+    expect(errors).toEqual({ TOOL_ERROR: 1 });
+    expect([byKind["a"]!.count, byKind["b"]!.count]).toEqual([2, 1]);
+    expect([latencies.count, succeeded!.count, failed!.count]).toEqual([4, 3, 1]);
+    expect(failed!.maxMs).toBeCloseTo(40, 0);
+    expect(succeeded!.maxMs).toBeLessThan(1);
+    expect(load.takeWindow()).toEqual(succeeded);
   });
 
   test("ends by what a call throws", async () => {
@@ -210,6 +220,15 @@ describe("a report", () => {
     expect(text).toContain("Errors: POISONED 2. Missed, with 200 calls in flight: 4.");
     expect(text).toContain("RabbitMQ, 1 minutes at 10 calls a second, seed 1");
     expect(text).toContain("| all calls | 3 | 0.00 | 0.00 | 0.00 | 12.3 | 0.00 |");
+    expect(text).not.toContain("successful calls");
+  });
+
+  test("has successful calls apart from failed ones, if some failed", () => {
+    const apart = { succeeded: { ...none, count: 2 }, failed: { ...none, count: 1, maxMs: 50 } };
+    const text = formatSoak({ ...report, ...apart });
+    expect(text).toContain("| successful calls | 2 | 0.00 | 0.00 | 0.00 | 0.00 | 0.00 |");
+    expect(text).toContain("| failed calls | 1 | 0.00 | 0.00 | 0.00 | 0.00 | 50.0 |");
+    expect(formatSoak({ ...report, ...apart, failed: none })).not.toContain("failed calls");
   });
 
   test("has a plot whose lines have each point, and that is well-formed", () => {

@@ -1,0 +1,147 @@
+/**
+ * How many calls a second workers serve, by the costs of one call. Pure: docs/sizing.md explains it.
+ */
+
+/** What one call costs. Seconds of the clock, then of processors. */
+export interface CallCosts {
+  /** That a call has its slot, with no wait for a processor. */
+  readonly slotSeconds: number;
+  /** Of the worker's process; of its event loop alone, which is part of it. */
+  readonly worker: number;
+  readonly loop: number;
+  /** Of its sandbox, and of its part of a template. */
+  readonly sandbox: number;
+  readonly broker: number;
+  /** Of the caller's process; of its event loop alone. */
+  readonly client: number;
+  readonly clientLoop: number;
+}
+
+/** Bytes. */
+export interface MemoryCosts {
+  readonly worker: number;
+  /** Of a tool that has one. */
+  readonly template: number;
+  /** Of one idle sandbox, and of one with a call. */
+  readonly idle: number;
+  readonly running: number;
+}
+
+/** What there is. */
+export interface Plant {
+  readonly workers: number;
+  /** Of each worker. */
+  readonly slots: number;
+  /** Processors that the parts have together. */
+  readonly cores: number;
+  /** Processors that they use without calls. */
+  readonly idleCores: number;
+  /** Whether broker and caller use the same processors. */
+  readonly isShared: boolean;
+  /** Processes that make calls, if they are to be a bound. */
+  readonly clients?: number;
+  /** Processors of a broker on a machine of its own, if it is to be a bound. */
+  readonly brokerCores?: number;
+  /** Memory of the workers' machine, its costs, and the idle sandboxes that it has to hold. */
+  readonly memory?: MemoryCosts & { readonly bytes: number; readonly idleSandboxes: number };
+}
+
+/** Calls a second, by each part alone. */
+export interface Bounds {
+  readonly slots: number;
+  readonly cores: number;
+  readonly "event loop": number;
+  readonly broker: number;
+  readonly client: number;
+  readonly memory: number;
+}
+
+/** Calls a second, and the part that is the least of the bounds. */
+export interface Prediction {
+  readonly callsPerSecond: number;
+  readonly bound: keyof Bounds;
+  readonly bounds: Bounds;
+}
+
+/** Processor seconds of a call, with those of broker and caller where they use the same ones. */
+export function processorSeconds(costs: CallCosts, isShared: boolean): number {
+  return costs.worker + costs.sandbox + (isShared ? costs.broker + costs.client : 0);
+}
+
+/** What each part allows, whatever the others do. */
+export function boundsOf(costs: CallCosts, plant: Plant): Bounds {
+  const { workers, slots, cores, idleCores, isShared, clients, brokerCores } = plant;
+  return {
+    slots: (workers * slots) / costs.slotSeconds,
+    cores: Math.max(0, cores - idleCores) / processorSeconds(costs, isShared),
+    "event loop": workers / costs.loop,
+    broker: (brokerCores ?? Infinity) / costs.broker,
+    client: (clients ?? Infinity) / costs.clientLoop,
+    memory: fittingCalls(plant) / costs.slotSeconds,
+  };
+}
+
+/**
+ * The least of the bounds; where slots and processors both nearly bind, somewhat less: calls in
+ * slots wait for a processor.
+ */
+export function predict(costs: CallCosts, plant: Plant): Prediction {
+  const bounds = boundsOf(costs, plant);
+  const names = Object.keys(bounds) as (keyof Bounds)[];
+  const bound = names.reduce((least, name) => (bounds[name] < bounds[least] ? name : least));
+  const cores = Math.max(0, plant.cores - plant.idleCores);
+  const calls = Math.min(plant.workers * plant.slots, fittingCalls(plant));
+  const queued = queuedThroughput(calls, processorSeconds(costs, plant.isShared), cores, costs);
+  return { callsPerSecond: Math.min(queued, bounds[bound]), bound, bounds };
+}
+
+/**
+ * Idle sandboxes by which `callsPerSecond` find one each: those that are taken while one is made,
+ * and one more.
+ */
+export function idleSandboxes(callsPerSecond: number, makeSeconds: number): number {
+  return Math.ceil(callsPerSecond * makeSeconds) + 1;
+}
+
+/** Slots by which a worker is bound by something else: a tenth more than are in use then. */
+export function slotsFor(costs: CallCosts, plant: Omit<Plant, "slots">): number {
+  const { slots: _slots, ...others } = boundsOf(costs, { ...plant, slots: Infinity });
+  const rate = Math.min(...Object.values(others));
+  return Math.ceil((1.1 * rate * costs.slotSeconds) / plant.workers);
+}
+
+/** Calls that run at once in the memory that workers and idle sandboxes leave. */
+function fittingCalls({ memory, workers }: Plant): number {
+  if (memory === undefined) return Infinity;
+  const { bytes, worker, template, idle } = memory;
+  const free = bytes - workers * (worker + template) - memory.idleSandboxes * idle;
+  return Math.max(0, Math.floor(free / memory.running));
+}
+
+/**
+ * Throughput of a closed network of `calls` that alternate between a wait and `cores` processors:
+ * exact mean value analysis (Reiser and Lavenberg), several processors as one that is as fast as
+ * all and a delay for the rest (Seidmann).
+ */
+function queuedThroughput(
+  calls: number,
+  demand: number,
+  cores: number,
+  { slotSeconds }: CallCosts,
+): number {
+  if (cores <= 0) return 0;
+  const service = demand / Math.max(cores, 1);
+  const waits = Math.max(0, slotSeconds - demand) + (demand - service);
+  const slowed = service * Math.max(1, 1 / cores);
+  let queue = 0;
+  let throughput = 0;
+  for (let n = 1; n <= Math.min(calls, maxQueued); n++) {
+    const seconds = slowed * (1 + queue);
+    throughput = n / (waits + seconds);
+    queue = throughput * seconds;
+  }
+  return throughput;
+}
+
+/** Calls at once beyond which nothing changes. */
+const maxQueued = 10_000;

@@ -1,0 +1,150 @@
+/**
+ * A sizing as Markdown: what a call costs, what the model makes of that, and what was measured.
+ */
+import { brokers } from "../names.ts";
+import { type BenchHost, describeHost } from "../report.ts";
+import { type Plant, type Prediction, predict, processorSeconds, slotsFor } from "./model.ts";
+import type { MeasuredKind, MeasuredSizing } from "./run.ts";
+import type { Saturation } from "./saturate.ts";
+import { ownSeconds } from "./use.ts";
+
+const msPerSecond = 1000;
+const bytesPerMebibyte = 1024 * 1024;
+/** Percent by which a prediction may be off. */
+export const maxErrorPercent = 15;
+/** Processors of a worker in the table of workers alone. */
+const coreCounts = [1, 2, 4, 8, 16];
+
+/** One run, as `bench/results/*-sizing.json` holds it. */
+export interface SizingReport extends MeasuredSizing, BenchHost {}
+
+/** The report as Markdown. */
+export function formatSizing(report: SizingReport): string {
+  return [
+    `${describeSizing(report)}.`,
+    "",
+    "Milliseconds of one call:",
+    "",
+    "| tool | in its slot | processors, all | worker | its event loop | sandbox | broker | caller |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ...report.kinds.map(costLine),
+    "",
+    "MiB, and milliseconds until another sandbox is idle:",
+    "",
+    "| tool | worker | template | idle sandbox | running sandbox | refill |",
+    "|---|---:|---:|---:|---:|---:|",
+    ...report.kinds.map(memoryLine),
+    "",
+    "| broker of a light tool's calls | its milliseconds of one call | processors without calls |",
+    "|---|---:|---:|",
+    ...report.brokers.map(
+      ({ broker, calibration: { costs, idleOtherCores } }) =>
+        `| ${[brokers[broker], ms(costs.broker), idleOtherCores.toFixed(3)].join(" | ")} |`,
+    ),
+    "",
+    "Calls a second, with the broker and the caller on the same machine:",
+    "",
+    "| tool | workers | slots | processors available | used | predicted | bound | measured | error | idle sandbox found |",
+    "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|",
+    ...report.kinds.flatMap((kind) => kind.saturations.map((each) => saturationLine(kind, each))),
+    "",
+    errorLine(report),
+  ].join("\n");
+}
+
+/** What one worker serves, by processors, with broker and caller on other machines. */
+export function formatServed(report: SizingReport): string {
+  return [
+    `Calls a second, and the slots for them, by the costs of ${report.date}, commit ${report.commit}:`,
+    "",
+    `| tool | ${coreCounts.map((cores) => `${cores} ${cores === 1 ? "core" : "cores"}`).join(" | ")} | event loop's bound |`,
+    `|---|${coreCounts.map(() => "---:|").join("")}---:|`,
+    ...report.kinds.map(servedLine),
+  ].join("\n");
+}
+
+/** When, where and what a sizing was, in one line. */
+export function describeSizing(report: SizingReport): string {
+  return [describeHost(report), report.workDirs, brokers[report.broker]].join("; ");
+}
+
+/** What the model says of a measured number of workers; nothing that it measured is used. */
+export function predictionOf(kind: MeasuredKind, saturation: Saturation): Prediction {
+  return predict(kind.calibration.costs, plantOf(kind, saturation));
+}
+
+/** Percent by which the prediction is above what was measured. */
+export function errorPercent(kind: MeasuredKind, saturation: Saturation): number {
+  const { callsPerSecond } = predictionOf(kind, saturation);
+  return 100 * (callsPerSecond / measuredRate(saturation) - 1);
+}
+
+/** Other programs of the machine used some processors, so that those left are what there was. */
+function plantOf({ calibration }: MeasuredKind, saturation: Saturation): Plant {
+  const { workers, slots, availableCores } = saturation;
+  const { idleWorkerCores, idleOtherCores } = calibration;
+  return {
+    ...{ workers, slots, cores: availableCores, isShared: true, clients: 1 },
+    idleCores: workers * idleWorkerCores + idleOtherCores,
+  };
+}
+
+function costLine({ name, calibration: { costs } }: MeasuredKind): string {
+  const { slotSeconds, worker, loop, sandbox, broker, client } = costs;
+  const all = processorSeconds(costs, true);
+  const cells = [slotSeconds, all, worker, loop, sandbox, broker, client].map(ms);
+  return `| ${[name, ...cells].join(" | ")} |`;
+}
+
+function memoryLine({ name, calibration: { memory, refillSeconds } }: MeasuredKind): string {
+  const { worker, template, idle, running } = memory;
+  const cells = [worker, template, idle, running].map((bytes) =>
+    bytes === 0 ? "" : (bytes / bytesPerMebibyte).toFixed(1),
+  );
+  return `| ${[name, ...cells, idle === 0 ? "" : ms(refillSeconds)].join(" | ")} |`;
+}
+
+function saturationLine(kind: MeasuredKind, saturation: Saturation): string {
+  const { workers, slots, calls, hits, use, availableCores } = saturation;
+  const { callsPerSecond, bound } = predictionOf(kind, saturation);
+  const error = errorPercent(kind, saturation);
+  return `| ${[
+    ...[kind.name, workers, slots, availableCores.toFixed(2)],
+    (ownSeconds(use) / use.seconds).toFixed(2),
+    ...[rate(callsPerSecond), bound, rate(measuredRate(saturation))],
+    `${error > 0 ? "+" : ""}${error.toFixed(0)} % ${Math.abs(error) <= maxErrorPercent ? "✓" : "✗"}`,
+    `${((100 * hits) / calls).toFixed(0)} %`,
+  ].join(" | ")} |`;
+}
+
+function errorLine({ kinds }: SizingReport): string {
+  const errors = kinds.flatMap((kind) =>
+    kind.saturations.map((each) => Math.abs(errorPercent(kind, each))),
+  );
+  const within = errors.filter((error) => error <= maxErrorPercent).length;
+  return `Of ${errors.length} predictions ${within} are within ${maxErrorPercent} %; the greatest error is ${Math.max(0, ...errors).toFixed(0)} %.`;
+}
+
+function servedLine({ name, calibration }: MeasuredKind): string {
+  const { costs, idleWorkerCores: idleCores } = calibration;
+  const cells = coreCounts.map((cores) => {
+    const plant = { workers: 1, cores, idleCores, isShared: false };
+    const slots = slotsFor(costs, plant);
+    const { callsPerSecond } = predict(costs, { ...plant, slots });
+    return `${rate(callsPerSecond)} (${slots})`;
+  });
+  return `| ${[name, ...cells, rate(1 / costs.loop)].join(" | ")} |`;
+}
+
+function measuredRate({ calls, use }: Saturation): number {
+  return calls / use.seconds;
+}
+
+function ms(seconds: number): string {
+  const value = seconds * msPerSecond;
+  return value.toFixed(value < 10 ? 2 : 1);
+}
+
+function rate(callsPerSecond: number): string {
+  return callsPerSecond.toFixed(callsPerSecond < 10 ? 1 : 0);
+}
