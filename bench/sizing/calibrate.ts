@@ -1,20 +1,21 @@
 /**
  * What one call costs: of one worker with one slot, so that no call waits for a processor that
- * another one has.
+ * another one has. Processor time is taken while all processors are busy, by programs that give way:
+ * processors share caches and units, and do less in a second when their neighbours work.
  */
 import { systemClock } from "../../worker/support/clock.ts";
 import { quantile } from "../measure.ts";
 import type { CallCosts, MemoryCosts } from "./model.ts";
+import { fillProcessors } from "./filler.ts";
 import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
 import { type Use, ownSeconds, useBetween } from "./use.ts";
 
 /** One call in the slot, and one that waits for it. */
-const loop: LoopOptions = { callers: 2, warmUpCalls: 100, warmUpMs: 1_000, windowMs: 6_000 };
+const loop: LoopOptions = { callers: 2, warmUpCalls: 50, warmUpMs: 1_000, windowMs: 5_000 };
 /** Milliseconds without calls. */
 const idleMs = 3_000;
-/** Seconds of a call whose memory is looked at, and milliseconds until then. */
-const runningSeconds = 1;
-const runningLookMs = 700;
+/** A call of so many seconds, and the part of it that is looked at. */
+const watch = { seconds: 4, fromMs: 500, windowMs: 3_000 };
 /** Refills of which the median counts. */
 const refills = 9;
 
@@ -38,25 +39,29 @@ export async function calibrate(
   await using rig = await Rig.start({ ...options, workers: 1, slots: 1 });
   const memory = await measureMemory(rig);
   const refillSeconds = await measureRefill(rig);
-  const { calls, hits: _hits, ...use } = await rig.loop(loop);
   const idle = await measureIdle(rig);
+  const watch = await measureWatch(rig, idle);
+  const quietly = await rig.loop(loop);
+  using _filled = fillProcessors();
+  const { calls, hits: _hits, ...use } = await rig.loop(loop);
   const perCall = (part: keyof Use): number =>
     Math.max(0, use[part] - (idle[part] / idle.seconds) * use.seconds) / calls;
   return {
     costs: {
-      slotSeconds: use.seconds / calls,
+      slotSeconds: quietly.seconds / quietly.calls,
       worker: perCall("workers"),
       loop: perCall("loops"),
       sandbox: perCall("sandboxes"),
       broker: perCall("broker"),
       client: perCall("client"),
       clientLoop: perCall("clientLoop"),
+      watch,
     },
     memory,
     refillSeconds,
     idleWorkerCores: (idle.workers + idle.sandboxes) / idle.seconds,
     idleOtherCores: (idle.broker + idle.client) / idle.seconds,
-    otherCores: (use.machine - ownSeconds(use)) / use.seconds,
+    otherCores: (quietly.machine - ownSeconds(quietly)) / quietly.seconds,
   };
 }
 
@@ -65,6 +70,18 @@ async function measureIdle(rig: Rig): Promise<Use> {
   const from = await rig.look();
   await systemClock.sleep(idleMs);
   return useBetween(from, await rig.look());
+}
+
+/** Processors that one running call takes of the worker, though it only waits. */
+async function measureWatch(rig: Rig, idle: Use): Promise<number> {
+  const running = rig.call({ seconds: watch.seconds });
+  await systemClock.sleep(watch.fromMs);
+  const from = await rig.look();
+  await systemClock.sleep(watch.windowMs);
+  const use = useBetween(from, await rig.look());
+  await running;
+  const cores = (of: Use): number => (of.workers + of.sandboxes) / of.seconds;
+  return Math.max(0, cores(use) - cores(idle));
 }
 
 async function measureRefill(rig: Rig): Promise<number> {
@@ -81,26 +98,22 @@ async function measureRefill(rig: Rig): Promise<number> {
 }
 
 /**
- * A worker that has one idle sandbox, the same while a call runs, and once calls have made more
- * sandboxes idle.
+ * A worker that has one idle sandbox, and again once calls have made more sandboxes idle; the peak
+ * of a call is in its answer.
  */
 async function measureMemory(rig: Rig): Promise<MemoryCosts> {
   await rig.quiet();
   const first = await rig.idle();
-  const before = await rig.memory();
-  const running = rig.call({ seconds: runningSeconds });
-  await systemClock.sleep(runningLookMs);
-  const [during, left] = [await rig.memory(), await rig.idle()];
-  await running;
+  const running = await rig.call();
   await rig.loop({ ...loop, windowMs: 0 });
   await rig.quiet();
   const last = await rig.idle();
   const more = last.count - first.count;
   const idle = more > 0 ? (last.bytes - first.bytes) / more : first.bytes / (first.count || 1);
   return {
-    worker: (await rig.memory()).workers,
+    worker: await rig.memory(),
     template: Math.max(0, first.bytes - first.count * idle),
     idle,
-    running: during.sandboxes - before.sandboxes + (first.count - left.count) * idle,
+    running,
   };
 }

@@ -47,15 +47,6 @@ export class ProcessorGroup implements AsyncDisposable {
     return Number(microseconds) / microsecondsPerSecond;
   }
 
-  /** Ids of the processes in it, and in groups below it. */
-  get processes(): readonly number[] {
-    const ofGroup = (directory: string): readonly number[] => [
-      ...this.#files.processesIn(directory),
-      ...this.#files.groupsIn(directory).flatMap((name) => ofGroup(join(directory, name))),
-    ];
-    return ofGroup(this.#directory);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     for (const endMs = performance.now() + removal.timeoutMs; ;) {
       try {

@@ -15,6 +15,8 @@ export interface CallCosts {
   /** Of the caller's process; of its event loop alone. */
   readonly client: number;
   readonly clientLoop: number;
+  /** Of worker and sandbox for each second in the slot: the worker watches what runs. */
+  readonly watch: number;
 }
 
 /** Bytes. */
@@ -63,7 +65,7 @@ export interface Prediction {
   readonly bounds: Bounds;
 }
 
-/** Processor seconds of a call, with those of broker and caller where they use the same ones. */
+/** Processor seconds of a call that waits for no processor, with those of broker and caller where they use the same ones. */
 export function processorSeconds(costs: CallCosts, isShared: boolean): number {
   return costs.worker + costs.sandbox + (isShared ? costs.broker + costs.client : 0);
 }
@@ -73,7 +75,10 @@ export function boundsOf(costs: CallCosts, plant: Plant): Bounds {
   const { workers, slots, cores, idleCores, isShared, clients, brokerCores } = plant;
   return {
     slots: (workers * slots) / costs.slotSeconds,
-    cores: Math.max(0, cores - idleCores) / processorSeconds(costs, isShared),
+    cores: Math.min(
+      coresLeft(costs, plant, workers * slots) / unwatchedSeconds(costs, isShared),
+      Math.max(0, cores - idleCores) / processorSeconds(costs, isShared),
+    ),
     "event loop": workers / costs.loop,
     broker: (brokerCores ?? Infinity) / costs.broker,
     client: (clients ?? Infinity) / costs.clientLoop,
@@ -89,9 +94,9 @@ export function predict(costs: CallCosts, plant: Plant): Prediction {
   const bounds = boundsOf(costs, plant);
   const names = Object.keys(bounds) as (keyof Bounds)[];
   const bound = names.reduce((least, name) => (bounds[name] < bounds[least] ? name : least));
-  const cores = Math.max(0, plant.cores - plant.idleCores);
   const calls = Math.min(plant.workers * plant.slots, fittingCalls(plant));
-  const queued = queuedThroughput(calls, processorSeconds(costs, plant.isShared), cores, costs);
+  const cores = coresLeft(costs, plant, calls);
+  const queued = queuedThroughput(calls, unwatchedSeconds(costs, plant.isShared), cores, costs);
   return { callsPerSecond: Math.min(queued, bounds[bound]), bound, bounds };
 }
 
@@ -108,6 +113,16 @@ export function slotsFor(costs: CallCosts, plant: Omit<Plant, "slots">): number 
   const { slots: _slots, ...others } = boundsOf(costs, { ...plant, slots: Infinity });
   const rate = Math.min(...Object.values(others));
   return Math.ceil((1.1 * rate * costs.slotSeconds) / plant.workers);
+}
+
+/** Processor seconds of a call without the watch over it. */
+function unwatchedSeconds(costs: CallCosts, isShared: boolean): number {
+  return processorSeconds(costs, isShared) - costs.watch * costs.slotSeconds;
+}
+
+/** Processors that are left when so many calls are in slots: a call is watched while it waits. */
+function coresLeft({ watch }: CallCosts, { cores, idleCores }: Plant, calls: number): number {
+  return Math.max(0, cores - idleCores - watch * (calls === Infinity ? 0 : calls));
 }
 
 /** Calls that run at once in the memory that workers and idle sandboxes leave. */

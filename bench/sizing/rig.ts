@@ -25,6 +25,13 @@ export interface RigOptions {
   readonly slots: number;
 }
 
+/** What is read of an answer. */
+interface Success {
+  readonly result: {
+    readonly execution: { readonly usage: { readonly peak_memory_bytes: number } };
+  };
+}
+
 /**
  * How calls are made: `callers` at a time, uncounted for `warmUpMs` and `warmUpCalls` at least, then
  * for `windowMs`.
@@ -92,11 +99,13 @@ export class Rig implements AsyncDisposable {
     return rig;
   }
 
-  /** Makes a call. Throws unless it succeeds. */
-  async call(args: Kind["args"] = this.#kind.args): Promise<void> {
+  /** Makes a call; the bytes that its sandbox used at most. Throws unless it succeeds. */
+  async call(args: Kind["args"] = this.#kind.args): Promise<number> {
     const tool = nameOf(this.#kind.tool);
     const answer = await this.#agent.call({ tool, args, timeoutSeconds: callTimeoutSeconds });
     if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
+    const { result } = answer.response as Success;
+    return result.execution.usage.peak_memory_bytes;
   }
 
   /** What all parts have taken so far. */
@@ -117,11 +126,9 @@ export class Rig implements AsyncDisposable {
     return { count: sum("idle"), hits: sum("hits"), bytes: sum("privateBytes") };
   }
 
-  /** Bytes of the workers, and of all below them. */
-  async memory(): Promise<{ readonly workers: number; readonly sandboxes: number }> {
-    const ids = this.workers.map(({ pid }) => pid);
-    const below = this.#parts.workersGroup.processes.filter((pid) => !ids.includes(pid));
-    return { workers: await memoryOf(ids), sandboxes: await memoryOf(below) };
+  /** Bytes of the workers without their sandboxes. */
+  memory(): Promise<number> {
+    return memoryOf(this.workers.map(({ pid }) => pid));
   }
 
   /** A closed loop: each caller makes its next call after the answer. Calls of the window. */

@@ -25,8 +25,8 @@ export function formatSizing(report: SizingReport): string {
     "",
     "Milliseconds of one call:",
     "",
-    "| tool | in its slot | processors, all | worker | its event loop | sandbox | broker | caller |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|",
+    "| tool | in its slot | processors, all | worker | its event loop | sandbox | broker | caller | cores of a running call |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ...report.kinds.map(costLine),
     "",
     "MiB, and milliseconds until another sandbox is idle:",
@@ -90,10 +90,10 @@ function plantOf({ calibration }: MeasuredKind, saturation: Saturation): Plant {
 }
 
 function costLine({ name, calibration: { costs } }: MeasuredKind): string {
-  const { slotSeconds, worker, loop, sandbox, broker, client } = costs;
+  const { slotSeconds, worker, loop, sandbox, broker, client, watch } = costs;
   const all = processorSeconds(costs, true);
   const cells = [slotSeconds, all, worker, loop, sandbox, broker, client].map(ms);
-  return `| ${[name, ...cells].join(" | ")} |`;
+  return `| ${[name, ...cells, watch.toFixed(3)].join(" | ")} |`;
 }
 
 function memoryLine({ name, calibration: { memory, refillSeconds } }: MeasuredKind): string {

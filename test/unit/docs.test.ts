@@ -7,9 +7,10 @@ import { basename, dirname, join, normalize } from "node:path";
 import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
-import { documentPath, plots, soakPlotPath } from "../../bench/document.ts";
+import { documentPath, plots, sizingDocumentPath, soakPlotPath } from "../../bench/document.ts";
 import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
+import { type SizingReport, formatServed, formatSizing } from "../../bench/sizing/table.ts";
 import { plotSoak } from "../../bench/soak/plot.ts";
 import { type SoakReport, formatSoak } from "../../bench/soak/table.ts";
 import { formatReport } from "../../bench/table.ts";
@@ -184,9 +185,10 @@ describe("a table has what the code has:", () => {
       artifacts = [],
       network = [],
       soak = [],
+      sizing = [],
     } = Object.groupBy(
       paths,
-      (path) => /-(artifacts|network|soak)\.json$/.exec(path)?.[1] ?? "calls",
+      (path) => /-(artifacts|network|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
     );
     const text = read(documentPath);
     const shownOf = <Report>(
@@ -200,6 +202,13 @@ describe("a table has what the code has:", () => {
     expect(shown).toHaveLength(1);
     expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
     expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
+    const sizingText = read(sizingDocumentPath);
+    const sizings = sizing
+      .map((path) => JSON.parse(read(path)) as SizingReport)
+      .filter((report) =>
+        [formatSizing, formatServed].every((format) => sizingText.includes(format(report))),
+      );
+    expect(sizings).toHaveLength(1);
     const soaks = shownOf<SoakReport>(soak, formatSoak);
     expect(soaks).toHaveLength(1);
     const drawn = Object.entries(plots).map(([path, plot]) => [path, plot(shown[0]!)] as const);

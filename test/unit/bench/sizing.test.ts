@@ -18,7 +18,7 @@ import { type SizingReport, formatServed, formatSizing } from "../../../bench/si
 /** A tool that waits 100 ms, and takes 20 ms of processors, 16 of them without broker and caller. */
 const costs: CallCosts = {
   ...{ slotSeconds: 0.12, worker: 0.006, loop: 0.004, sandbox: 0.01 },
-  ...{ broker: 0.002, client: 0.002, clientLoop: 0.001 },
+  ...{ broker: 0.002, client: 0.002, clientLoop: 0.001, watch: 0 },
 };
 const plant: Plant = { workers: 1, slots: 4, cores: 16, idleCores: 0, isShared: true };
 
@@ -40,6 +40,14 @@ describe("a prediction", () => {
     expect(predict(costs, { ...many, cores: 0.5, idleCores: 1 }).callsPerSecond).toBe(0);
     const apart = predict(costs, { ...many, cores: 2, isShared: false });
     expect(apart.callsPerSecond).toBeCloseTo(125, 0);
+  });
+
+  test("has fewer processors, the more calls are watched in their slots", () => {
+    // 12 of the 20 ms are of the watch over 0.12 s.
+    const watched = { ...costs, watch: 0.1 };
+    const many = { ...plant, slots: 10, cores: 1.2 };
+    expect(predict(watched, many).callsPerSecond).toBeCloseTo(0.2 / 0.008, 0);
+    expect(predict(watched, { ...many, slots: 12 }).callsPerSecond).toBe(0);
   });
 
   test("is below both where slots and processors bind alike", () => {
@@ -123,7 +131,7 @@ describe("a report", () => {
       kinds: [{ name: "waits", calibration, saturations: [slow] }],
     });
     expect(missed).toMatch(/\| 10 \| \+2\d\d % ✗ \|/);
-    expect(text).toContain("| waits | 120.0 | 20.0 | 6.00 | 4.00 | 10.0 | 2.00 | 2.00 |");
+    expect(text).toContain("| waits | 120.0 | 20.0 | 6.00 | 4.00 | 10.0 | 2.00 | 2.00 | 0.000 |");
     expect(text).toContain("| waits | 1.0 |  | 2.0 | 4.0 | 20.0 |");
     expect(text).toContain("| DevBroker | 2.00 | 0.000 |");
   });
