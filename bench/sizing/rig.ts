@@ -104,7 +104,7 @@ export class Rig implements AsyncDisposable {
     const tool = nameOf(this.#kind.tool);
     const answer = await this.#agent.call({ tool, args, timeoutSeconds: callTimeoutSeconds });
     if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
-    const { result } = answer.response as Success;
+    const { result } = answer.response as unknown as Success;
     return result.execution.usage.peak_memory_bytes;
   }
 
