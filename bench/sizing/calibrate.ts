@@ -1,6 +1,6 @@
 /**
  * What one call costs: of one worker with one slot, so that no call waits for a processor that
- * another one has. Processor time is taken while all processors are busy, by programs that give way:
+ * another one has. Processor time is taken while all processors are busy, by programs that yield:
  * processors share caches and units, and do less in a second when their neighbours work.
  */
 import { systemClock } from "../../worker/support/clock.ts";

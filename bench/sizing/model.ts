@@ -1,5 +1,5 @@
 /**
- * How many calls a second workers serve, by the costs of one call. Pure: docs/sizing.md explains it.
+ * How many calls a second workers serve, by the costs of one call: docs/sizing.md explains it.
  */
 
 /** What one call costs. Seconds of the clock, then of processors. */
@@ -65,7 +65,7 @@ export interface Prediction {
   readonly bounds: Bounds;
 }
 
-/** Processor seconds of a call that waits for no processor, with those of broker and caller where they use the same ones. */
+/** Of a call that waits for no processor, with broker and caller where they use the same ones. */
 export function processorSeconds(costs: CallCosts, isShared: boolean): number {
   return costs.worker + costs.sandbox + (isShared ? costs.broker + costs.client : 0);
 }

@@ -33,7 +33,7 @@ interface Success {
 }
 
 /**
- * How calls are made: `callers` at a time, uncounted for `warmUpMs` and `warmUpCalls` at least, then
+ * How calls are made: `callers` at a time, uncounted for `warmUpMs` and `warmUpCalls`, then
  * for `windowMs`.
  */
 export interface LoopOptions {
