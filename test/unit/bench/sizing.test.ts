@@ -15,7 +15,7 @@ import { busySeconds, secondsOf } from "../../../bench/sizing/processor.ts";
 import type { Saturation } from "../../../bench/sizing/saturate.ts";
 import { type SizingReport, formatServed, formatSizing } from "../../../bench/sizing/table.ts";
 
-/** A tool that waits 100 ms, and takes 20 ms of processors, 16 of them without broker and caller. */
+/** A tool that waits 100 ms, and takes 20 ms of processors, 4 of them for broker and caller. */
 const costs: CallCosts = {
   ...{ slotSeconds: 0.12, worker: 0.006, loop: 0.004, sandbox: 0.01 },
   ...{ broker: 0.002, client: 0.002, clientLoop: 0.001, watch: 0 },
