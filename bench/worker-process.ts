@@ -10,9 +10,10 @@ import type { Delays } from "./loop-delays.ts";
 
 /**
  * What can be asked: about the sandboxes that wait; for the delays of the event loop since that was
- * last asked; how many resources keep the event loop alive.
+ * last asked; how many resources keep the event loop alive; the bytes that a full collection of
+ * garbage leaves.
  */
-export type Question = "stats" | "delays" | "resources";
+export type Question = "stats" | "delays" | "resources" | "live";
 
 /** A worker that runs. Its owner disposes it. */
 export class WorkerProcess implements AsyncDisposable {
@@ -31,6 +32,7 @@ export class WorkerProcess implements AsyncDisposable {
     await using held = new AsyncDisposableStack();
     const child = fork(new URL("worker.ts", import.meta.url), {
       env: { ...leanMemory, ...environment },
+      execArgv: [...process.execArgv, "--expose-gc"],
     });
     const worker = held.use(new WorkerProcess(child));
     await answerOf(child, signal);
@@ -55,6 +57,11 @@ export class WorkerProcess implements AsyncDisposable {
   /** Timers, sockets, processes and the like that keep its event loop alive. */
   async resources(): Promise<number> {
     return (await this.#ask("resources")) as number;
+  }
+
+  /** Bytes of objects and buffers in use. The worker stands still while it collects garbage. */
+  async liveBytes(): Promise<number> {
+    return (await this.#ask("live")) as number;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -21,6 +21,12 @@ await using worker = new Worker(config, createHost(log, process.env));
 await worker.start(AbortSignal.timeout(startTimeoutMs));
 const delays = new LoopDelays();
 
+function liveBytes(): number {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 process.on("message", (question: Question) => {
   switch (question) {
     case "stats":
@@ -29,6 +35,8 @@ process.on("message", (question: Question) => {
       return process.send?.(delays.take());
     case "resources":
       return process.send?.(process.getActiveResourcesInfo().length);
+    case "live":
+      return process.send?.(liveBytes());
   }
 });
 process.send?.("ready");

@@ -42,12 +42,12 @@ const panels: readonly Panel[] = [
     title: "memory, MiB",
     lines: [
       {
-        ...{ colour: "first", name: "worker" },
+        ...{ colour: "first", name: "resident" },
         valueOf: ({ memoryBytes }) => memoryBytes / bytesPerMebibyte,
       },
       {
-        ...{ colour: "second", name: "idle sandboxes" },
-        valueOf: ({ idleBytes }) => idleBytes / bytesPerMebibyte,
+        ...{ colour: "second", name: "in use" },
+        valueOf: ({ liveBytes }) => liveBytes / bytesPerMebibyte,
       },
     ],
   },

@@ -11,8 +11,10 @@ const maxPoints = 200;
 
 /** One look at a worker. */
 export interface Sample {
-  /** The worker's own resident memory. */
+  /** The worker's own resident memory: it follows the most calls that ever ran at once. */
   readonly memoryBytes: number;
+  /** What it had in use when garbage was last collected. */
+  readonly liveBytes: number;
   /** Of its idle sandboxes and their templates. */
   readonly idleBytes: number;
   readonly idleSandboxes: number;
@@ -33,14 +35,23 @@ export interface Point extends Sample {
   readonly latencyP99Ms: number;
 }
 
-/** A sample of the worker's page of metrics, and of what the benchmark asked it. */
-export function sampleOf(metrics: MetricValues, resources: number, delays: Delays): Sample {
+/** What the benchmark asks a worker. */
+export interface WorkerAnswers extends Pick<Sample, "resources" | "liveBytes"> {
+  readonly delays: Delays;
+}
+
+/** A sample of the worker's page of metrics, and of its answers. */
+export function sampleOf(
+  metrics: MetricValues,
+  { resources, liveBytes, delays }: WorkerAnswers,
+): Sample {
   const sum = (name: string): number =>
     Object.entries(metrics)
       .filter(([key]) => key.startsWith(`${name}{`))
       .reduce((total, [, value]) => total + value, 0);
   return {
     memoryBytes: metrics["process_resident_memory_bytes"] ?? Number.NaN,
+    liveBytes,
     idleBytes: sum("str_idle_memory_bytes"),
     idleSandboxes: sum("str_idle_sandboxes"),
     descriptors: metrics["process_open_fds"] ?? Number.NaN,
@@ -79,6 +90,7 @@ export class Points {
     this.#points.push({
       atSeconds: Number(atSeconds.toFixed(1)),
       memoryBytes: at("memoryBytes", 0.5),
+      liveBytes: at("liveBytes", 0.5),
       idleBytes: at("idleBytes", 0.5),
       idleSandboxes: at("idleSandboxes", 0.5),
       descriptors: at("descriptors", 0.5),

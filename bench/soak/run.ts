@@ -111,13 +111,16 @@ async function watch(
 ): Promise<void> {
   const startMs = systemClock.monotonicMs();
   await worker.takeDelays();
+  let liveBytes = await worker.liveBytes();
   for (let second = 1; ; second++) {
     const waitMs = startMs + second * sampleMs - systemClock.monotonicMs();
     await systemClock.sleep(Math.max(0, waitMs), signal).catch(() => undefined);
     if (signal.aborted) return;
     const delays = await worker.takeDelays();
     const metrics = await fetchMetrics(metricsPort);
-    const sample = sampleOf(metrics, await worker.resources(), delays);
+    if (second % secondsPerMinute === 0) liveBytes = await worker.liveBytes();
+    const resources = await worker.resources();
+    const sample = sampleOf(metrics, { resources, liveBytes, delays });
     const atSeconds = (systemClock.monotonicMs() - startMs) / 1000;
     points.add(sample, atSeconds, () => load.takeWindow());
   }

@@ -26,17 +26,22 @@ export interface MeasuredSoak extends LoadResult {
 /** One run, as `bench/results/*-soak.json` holds it. */
 export interface SoakReport extends MeasuredSoak, BenchHost {}
 
-/** A measure whose growth is judged, and the rise that needs no leak, in its own unit. */
+/** A measure. */
 interface Measure {
   readonly what: string;
-  readonly slack: number;
+  /** A rise that needs no leak, in its own unit; undefined where growth tells of none. */
+  readonly slack?: number;
   readonly valueOf: (point: Point) => number;
 }
 
 const measures: readonly Measure[] = [
   {
+    what: "memory that the worker has in use, MiB",
+    slack: 8,
+    valueOf: ({ liveBytes }) => liveBytes / bytesPerMebibyte,
+  },
+  {
     what: "resident memory of the worker, MiB",
-    slack: 16,
     valueOf: ({ memoryBytes }) => memoryBytes / bytesPerMebibyte,
   },
   {
@@ -94,8 +99,12 @@ function apartLines({ succeeded, failed }: LoadResult): readonly string[] {
 
 function trendLine({ what, slack, valueOf }: Measure, points: readonly Point[]): string {
   const values = points.map((point) => ({ atSeconds: point.atSeconds, value: valueOf(point) }));
-  const trend = trendOf(values, slack);
   const [first, last] = [values[0]?.value ?? 0, values.at(-1)?.value ?? 0];
+  if (slack === undefined) {
+    const most = Math.max(...values.map(({ value }) => value));
+    return `| ${[what, number(first), number(last), "", "", "", `at most ${number(most)}`].join(" | ")} |`;
+  }
+  const trend = trendOf(values, slack);
   return `| ${[what, number(first), number(last), ...trendCells(trend)].join(" | ")} |`;
 }
 

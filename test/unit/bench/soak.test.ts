@@ -16,7 +16,14 @@ import { systemClock } from "../../../worker/support/clock.ts";
 
 const none = new LatencyHistogram().latencies;
 const sample: Sample = {
-  ...{ memoryBytes: 2 ** 20, idleBytes: 0, idleSandboxes: 0, descriptors: 50, resources: 9 },
+  ...{
+    memoryBytes: 2 ** 20,
+    liveBytes: 2 ** 19,
+    idleBytes: 0,
+    idleSandboxes: 0,
+    descriptors: 50,
+    resources: 9,
+  },
   ...{ loopP99Ms: 1, loopMaxMs: 2 },
 };
 
@@ -176,8 +183,15 @@ test("a sample has the sum over idle sandboxes of all tools", () => {
     'str_idle_sandboxes_wanted{tool="a"}': 9,
   };
   const delays = { medianMs: 0, p90Ms: 0, p99Ms: 3, maxMs: 4 };
-  expect(sampleOf(metrics, 5, delays)).toEqual({
-    ...{ memoryBytes: 8, idleBytes: 3, idleSandboxes: 0, descriptors: 7, resources: 5 },
+  expect(sampleOf(metrics, { resources: 5, liveBytes: 6, delays })).toEqual({
+    ...{
+      memoryBytes: 8,
+      liveBytes: 6,
+      idleBytes: 3,
+      idleSandboxes: 0,
+      descriptors: 7,
+      resources: 5,
+    },
     ...{ loopP99Ms: 3, loopMaxMs: 4 },
   });
 });
@@ -217,6 +231,7 @@ describe("a report", () => {
     const text = formatSoak(report);
     expect(text).toMatch(/\| open descriptors \| 50 \| 149 \| 75 \| 8 \| 3600 \| grows \|/);
     expect(text).toMatch(/\| resources of the event loop .* \| does not grow \|/);
+    expect(text).toContain("| resident memory of the worker, MiB | 1 | 1 |  |  |  | at most 1 |");
     expect(text).toContain("Errors: POISONED 2. Missed, with 200 calls in flight: 4.");
     expect(text).toContain("RabbitMQ, 1 minutes at 10 calls a second, seed 1");
     expect(text).toContain("| all calls | 3 | 0.00 | 0.00 | 0.00 | 12.3 | 0.00 |");
