@@ -1,23 +1,25 @@
 /**
- * What one call costs: of one worker with one slot, so that no call waits for a processor that
- * another one has. Processor time is taken while all processors are busy, by programs that yield:
- * processors share caches and units, and do less in a second when their neighbours work.
+ * What one call costs, of one worker. One call at a time gives the time in the slot: it waits for no
+ * processor. Two give the processor time: the processors then share caches and units, as they do
+ * under full load.
  */
 import { systemClock } from "../../worker/support/clock.ts";
 import { quantile } from "../measure.ts";
+import type { Kind } from "./kinds.ts";
 import type { CallCosts, MemoryCosts } from "./model.ts";
-import { fillProcessors } from "./filler.ts";
-import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
-import { type Use, ownSeconds, useBetween } from "./use.ts";
+import { type LoopOptions, Rig, type RigOptions, type Window } from "./rig.ts";
+import { type Use, useBetween } from "./use.ts";
 
-/** One call in the slot, and one that waits for it. */
-const loop: LoopOptions = { callers: 2, warmUpCalls: 50, warmUpMs: 1_000, windowMs: 5_000 };
+/** As many calls wait for a slot as there are slots. */
+const loop = { warmUpCalls: 50, warmUpMs: 1_000, windowMs: 5_000 };
+const single: LoopOptions = { ...loop, callers: 2 };
+const double: LoopOptions = { ...loop, callers: 4 };
 /** Milliseconds without calls. */
 const idleMs = 3_000;
-/** A call of so many seconds, and the part of it that is looked at. */
-const watch = { seconds: 4, fromMs: 500, windowMs: 3_000 };
 /** Refills of which the median counts. */
 const refills = 9;
+/** Calls at once, of which one finds an idle sandbox; they last longer than all take to start. */
+const burst = { calls: 8, seconds: 0.3, times: 9 };
 
 /** What a tool's calls cost, and what its worker uses without calls. */
 export interface Calibration {
@@ -28,41 +30,76 @@ export interface Calibration {
   /** Processors that a worker with its templates uses without calls; broker and caller. */
   readonly idleWorkerCores: number;
   readonly idleOtherCores: number;
-  /** Processors that other programs used meanwhile. */
-  readonly otherCores: number;
 }
 
-/** Starts a worker and measures its calls. */
-export async function calibrate(
-  options: Omit<RigOptions, "workers" | "slots">,
-): Promise<Calibration> {
-  await using rig = await Rig.start({ ...options, workers: 1, slots: 1 });
-  const memory = await measureMemory(rig);
-  const refillSeconds = await measureRefill(rig);
-  const idle = await measureIdle(rig);
-  const watch = await measureWatch(rig, idle);
-  const quietly = await rig.loop(loop);
-  using _filled = fillProcessors();
-  const { calls, hits: _hits, ...use } = await rig.loop(loop);
+type CalibrateOptions = Omit<RigOptions, "workers" | "slots">;
+
+/** Starts workers, one after the other, and measures their calls. */
+export async function calibrate(options: CalibrateOptions): Promise<Calibration> {
+  const { slotSeconds, memory, refillSeconds, idle } = await measureOne(options);
+  const { calls, hits: _hits, ...use } = await measureTwo(options);
   const perCall = (part: keyof Use): number =>
     Math.max(0, use[part] - (idle[part] / idle.seconds) * use.seconds) / calls;
   return {
     costs: {
-      slotSeconds: quietly.seconds / quietly.calls,
+      slotSeconds,
+      templateSeconds: options.kind.tool.start === "template" ? await measureTemplate(options) : 0,
       worker: perCall("workers"),
       loop: perCall("loops"),
       sandbox: perCall("sandboxes"),
       broker: perCall("broker"),
       client: perCall("client"),
       clientLoop: perCall("clientLoop"),
-      watch,
     },
     memory,
     refillSeconds,
     idleWorkerCores: (idle.workers + idle.sandboxes) / idle.seconds,
     idleOtherCores: (idle.broker + idle.client) / idle.seconds,
-    otherCores: (quietly.machine - ownSeconds(quietly)) / quietly.seconds,
   };
+}
+
+/** One call at a time, and none. */
+async function measureOne(options: CalibrateOptions): Promise<{
+  readonly slotSeconds: number;
+  readonly memory: MemoryCosts;
+  readonly refillSeconds: number;
+  readonly idle: Use;
+}> {
+  await using rig = await Rig.start({ ...options, workers: 1, slots: 1 });
+  const memory = await measureMemory(rig);
+  const refillSeconds = await measureRefill(rig);
+  const idle = await measureIdle(rig);
+  const { seconds, calls } = await rig.loop(single);
+  return { slotSeconds: seconds / calls, memory, refillSeconds, idle };
+}
+
+async function measureTwo(options: CalibrateOptions): Promise<Window> {
+  await using rig = await Rig.start({ ...options, workers: 1, slots: 2 });
+  await rig.quiet();
+  return await rig.loop(double);
+}
+
+/**
+ * Seconds from one sandbox of a template to the next: calls that find none idle start, and are
+ * answered, in their order.
+ */
+async function measureTemplate(options: CalibrateOptions): Promise<number> {
+  const tool = { ...options.kind.tool, maxWarm: 1 };
+  const kind: Kind = { ...options.kind, tool, args: { seconds: burst.seconds } };
+  await using rig = await Rig.start({ ...options, kind, workers: 1, slots: burst.calls });
+  const times: number[] = [];
+  for (let n = 1; n <= burst.times; n++) {
+    await rig.quiet();
+    const answeredMs: number[] = [];
+    const calls = Array.from({ length: burst.calls }, async () => {
+      await rig.call();
+      answeredMs.push(systemClock.monotonicMs());
+    });
+    await Promise.all(calls);
+    const [first = 0, last = 0] = [answeredMs[0], answeredMs.at(-1)];
+    times.push((last - first) / (burst.calls - 1));
+  }
+  return median(times) / 1000;
 }
 
 async function measureIdle(rig: Rig): Promise<Use> {
@@ -70,18 +107,6 @@ async function measureIdle(rig: Rig): Promise<Use> {
   const from = await rig.look();
   await systemClock.sleep(idleMs);
   return useBetween(from, await rig.look());
-}
-
-/** Processors that one running call takes of the worker, though it only waits. */
-async function measureWatch(rig: Rig, idle: Use): Promise<number> {
-  const running = rig.call({ seconds: watch.seconds });
-  await systemClock.sleep(watch.fromMs);
-  const from = await rig.look();
-  await systemClock.sleep(watch.windowMs);
-  const use = useBetween(from, await rig.look());
-  await running;
-  const cores = (of: Use): number => (of.workers + of.sandboxes) / of.seconds;
-  return Math.max(0, cores(use) - cores(idle));
 }
 
 async function measureRefill(rig: Rig): Promise<number> {
@@ -93,8 +118,14 @@ async function measureRefill(rig: Rig): Promise<number> {
     await rig.quiet();
     times.push(systemClock.monotonicMs() - startMs);
   }
-  const sorted = times.toSorted((a, b) => a - b);
-  return quantile(sorted, 0.5) / 1000;
+  return median(times) / 1000;
+}
+
+function median(times: readonly number[]): number {
+  return quantile(
+    times.toSorted((a, b) => a - b),
+    0.5,
+  );
 }
 
 /**
@@ -105,7 +136,7 @@ async function measureMemory(rig: Rig): Promise<MemoryCosts> {
   await rig.quiet();
   const first = await rig.idle();
   const running = await rig.call();
-  await rig.loop({ ...loop, windowMs: 0 });
+  await rig.loop({ ...single, windowMs: 0 });
   await rig.quiet();
   const last = await rig.idle();
   const more = last.count - first.count;

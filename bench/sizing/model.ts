@@ -6,6 +6,8 @@
 export interface CallCosts {
   /** That a call has its slot, with no wait for a processor. */
   readonly slotSeconds: number;
+  /** That a template makes its sandbox, and no other meanwhile; 0 without a template. */
+  readonly templateSeconds: number;
   /** Of the worker's process; of its event loop alone, which is part of it. */
   readonly worker: number;
   readonly loop: number;
@@ -15,8 +17,6 @@ export interface CallCosts {
   /** Of the caller's process; of its event loop alone. */
   readonly client: number;
   readonly clientLoop: number;
-  /** Of worker and sandbox for each second in the slot: the worker watches what runs. */
-  readonly watch: number;
 }
 
 /** Bytes. */
@@ -52,6 +52,7 @@ export interface Plant {
 export interface Bounds {
   readonly slots: number;
   readonly cores: number;
+  readonly template: number;
   readonly "event loop": number;
   readonly broker: number;
   readonly client: number;
@@ -75,10 +76,8 @@ export function boundsOf(costs: CallCosts, plant: Plant): Bounds {
   const { workers, slots, cores, idleCores, isShared, clients, brokerCores } = plant;
   return {
     slots: (workers * slots) / costs.slotSeconds,
-    cores: Math.min(
-      coresLeft(costs, plant, workers * slots) / unwatchedSeconds(costs, isShared),
-      Math.max(0, cores - idleCores) / processorSeconds(costs, isShared),
-    ),
+    cores: Math.max(0, cores - idleCores) / processorSeconds(costs, isShared),
+    template: workers / costs.templateSeconds,
     "event loop": workers / costs.loop,
     broker: (brokerCores ?? Infinity) / costs.broker,
     client: (clients ?? Infinity) / costs.clientLoop,
@@ -95,8 +94,8 @@ export function predict(costs: CallCosts, plant: Plant): Prediction {
   const names = Object.keys(bounds) as (keyof Bounds)[];
   const bound = names.reduce((least, name) => (bounds[name] < bounds[least] ? name : least));
   const calls = Math.min(plant.workers * plant.slots, fittingCalls(plant));
-  const cores = coresLeft(costs, plant, calls);
-  const queued = queuedThroughput(calls, unwatchedSeconds(costs, plant.isShared), cores, costs);
+  const demand = processorSeconds(costs, plant.isShared);
+  const queued = queuedThroughput(calls, demand, plant.cores - plant.idleCores, costs);
   return { callsPerSecond: Math.min(queued, bounds[bound]), bound, bounds };
 }
 
@@ -113,16 +112,6 @@ export function slotsFor(costs: CallCosts, plant: Omit<Plant, "slots">): number 
   const { slots: _slots, ...others } = boundsOf(costs, { ...plant, slots: Infinity });
   const rate = Math.min(...Object.values(others));
   return Math.ceil((1.1 * rate * costs.slotSeconds) / plant.workers);
-}
-
-/** Processor seconds of a call without the watch over it. */
-function unwatchedSeconds(costs: CallCosts, isShared: boolean): number {
-  return processorSeconds(costs, isShared) - costs.watch * costs.slotSeconds;
-}
-
-/** Processors that are left when so many calls are in slots: a call is watched while it waits. */
-function coresLeft({ watch }: CallCosts, { cores, idleCores }: Plant, calls: number): number {
-  return Math.max(0, cores - idleCores - watch * (calls === Infinity ? 0 : calls));
 }
 
 /** Calls that run at once in the memory that workers and idle sandboxes leave. */

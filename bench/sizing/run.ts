@@ -7,7 +7,7 @@ import { makeBase, startTimeoutMs } from "../environment.ts";
 import { brokers } from "../names.ts";
 import { forkBroker } from "./broker.ts";
 import { type Calibration, calibrate } from "./calibrate.ts";
-import { type Kind, kinds, lightKind } from "./kinds.ts";
+import { kinds, lightKind } from "./kinds.ts";
 import type { SizingOptions } from "./options.ts";
 import { type Saturation, saturate } from "./saturate.ts";
 
@@ -30,42 +30,36 @@ export interface MeasuredSizing {
   readonly brokers: readonly { readonly broker: BrokerKind; readonly calibration: Calibration }[];
 }
 
-/** Calibrates every kind with one worker, then measures one, two and four workers. */
+/** Calibrates each kind with one worker, then measures one, two and four workers. */
 export async function measureSizing(options: SizingOptions): Promise<MeasuredSizing> {
   await using base = await makeBase();
-  const calibrations = await calibrateAll(options.broker, base.path);
-  const ofDev = await calibrateAll("dev", base.path, [lightKind]);
-  const light = calibrations.filter(({ kind }) => kind === lightKind);
-  const measured: MeasuredKind[] = [];
+  const ofDev = await calibrateLight(base.path);
   await using broker = await forkBroker(options.broker, AbortSignal.timeout(startTimeoutMs));
-  for (const { kind, calibration } of calibrations) {
+  const measured: MeasuredKind[] = [];
+  const ofBroker: Calibration[] = [];
+  for (const kind of kinds) {
+    const rig = { broker, base: base.path, kind };
+    console.error(`calibrating ${kind.name}`);
+    const calibration = await calibrate(rig);
+    if (kind === lightKind) ofBroker.push(calibration);
     const saturations: Saturation[] = [];
     for (const workers of workerCounts) {
-      const rig = { broker, base: base.path, kind, workers };
       console.error(`measuring ${workers} × ${kind.name}`);
-      saturations.push(await saturate(rig, cpus().length));
+      saturations.push(await saturate({ ...rig, workers }, cpus().length));
     }
     measured.push({ name: kind.name, calibration, saturations });
   }
   return {
     ...{ broker: options.broker, workDirs: base.kind, kinds: measured },
     brokers: [
-      ...ofDev.map(({ calibration }) => ({ broker: "dev" as const, calibration })),
-      ...light.map(({ calibration }) => ({ broker: options.broker, calibration })),
+      { broker: "dev", calibration: ofDev },
+      ...ofBroker.map((calibration) => ({ broker: options.broker, calibration })),
     ],
   };
 }
 
-async function calibrateAll(
-  kind: BrokerKind,
-  base: string,
-  tools: readonly Kind[] = kinds,
-): Promise<readonly { readonly kind: Kind; readonly calibration: Calibration }[]> {
-  await using broker = await forkBroker(kind, AbortSignal.timeout(startTimeoutMs));
-  const calibrations = [];
-  for (const tool of tools) {
-    console.error(`calibrating ${tool.name}, ${brokers[kind]}`);
-    calibrations.push({ kind: tool, calibration: await calibrate({ broker, base, kind: tool }) });
-  }
-  return calibrations;
+async function calibrateLight(base: string): Promise<Calibration> {
+  await using broker = await forkBroker("dev", AbortSignal.timeout(startTimeoutMs));
+  console.error(`calibrating ${lightKind.name}, ${brokers.dev}`);
+  return await calibrate({ broker, base, kind: lightKind });
 }

@@ -8,7 +8,7 @@ import { type Use, ownSeconds } from "./use.ts";
 export const slots = 4;
 /** Calls of each worker that wait for a slot, beside the running ones. */
 const waiting = 4;
-const times = { warmUpMs: 2_000, windowMs: 5_000 };
+const times = { warmUpMs: 2_000, windowMs: 6_000 };
 /** Calls of each worker before those that count: by then most of its code is compiled. */
 const warmUpCalls = 25;
 

@@ -25,7 +25,7 @@ export function formatSizing(report: SizingReport): string {
     "",
     "Milliseconds of one call:",
     "",
-    "| tool | in its slot | processors, all | worker | its event loop | sandbox | broker | caller | cores of a running call |",
+    "| tool | in its slot | template | processors, all | worker | its event loop | sandbox | broker | caller |",
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ...report.kinds.map(costLine),
     "",
@@ -57,8 +57,8 @@ export function formatServed(report: SizingReport): string {
   return [
     `Calls a second, and the slots for them, by the costs of ${report.date}, commit ${report.commit}:`,
     "",
-    `| tool | ${coreCounts.map((cores) => `${cores} ${cores === 1 ? "core" : "cores"}`).join(" | ")} | event loop's bound |`,
-    `|---|${coreCounts.map(() => "---:|").join("")}---:|`,
+    `| tool | ${coreCounts.map((cores) => `${cores} ${cores === 1 ? "core" : "cores"}`).join(" | ")} | template's bound | event loop's |`,
+    `|---|${coreCounts.map(() => "---:|").join("")}---:|---:|`,
     ...report.kinds.map(servedLine),
   ].join("\n");
 }
@@ -90,10 +90,10 @@ function plantOf({ calibration }: MeasuredKind, saturation: Saturation): Plant {
 }
 
 function costLine({ name, calibration: { costs } }: MeasuredKind): string {
-  const { slotSeconds, worker, loop, sandbox, broker, client, watch } = costs;
-  const all = processorSeconds(costs, true);
-  const cells = [slotSeconds, all, worker, loop, sandbox, broker, client].map(ms);
-  return `| ${[name, ...cells, watch.toFixed(3)].join(" | ")} |`;
+  const { slotSeconds, templateSeconds, worker, loop, sandbox, broker, client } = costs;
+  const template = templateSeconds === 0 ? "" : ms(templateSeconds);
+  const cells = [processorSeconds(costs, true), worker, loop, sandbox, broker, client].map(ms);
+  return `| ${[name, ms(slotSeconds), template, ...cells].join(" | ")} |`;
 }
 
 function memoryLine({ name, calibration: { memory, refillSeconds } }: MeasuredKind): string {
@@ -133,7 +133,8 @@ function servedLine({ name, calibration }: MeasuredKind): string {
     const { callsPerSecond } = predict(costs, { ...plant, slots });
     return `${rate(callsPerSecond)} (${slots})`;
   });
-  return `| ${[name, ...cells, rate(1 / costs.loop)].join(" | ")} |`;
+  const template = costs.templateSeconds === 0 ? "" : rate(1 / costs.templateSeconds);
+  return `| ${[name, ...cells, template, rate(1 / costs.loop)].join(" | ")} |`;
 }
 
 function measuredRate({ calls, use }: Saturation): number {
