@@ -14,8 +14,8 @@ import { type Use, useBetween } from "./use.ts";
 const loop = { warmUpCalls: 50, warmUpMs: 1_000, windowMs: 5_000 };
 const single: LoopOptions = { ...loop, callers: 2 };
 const double: LoopOptions = { ...loop, callers: 4 };
-/** Milliseconds without calls. */
-const idleMs = 3_000;
+/** Milliseconds without calls: a shorter look scatters by half. */
+const idleMs = 8_000;
 /** Refills of which the median counts. */
 const refills = 9;
 /** Calls at once, of which one finds an idle sandbox; they last longer than all take to start. */
