@@ -1,7 +1,7 @@
 /**
- * What one call costs, of one worker. One call at a time gives the time in the slot: it waits for no
- * processor. Two give the processor time: the processors then share caches and units, as they do
- * under full load.
+ * What one call costs, of one worker. One call at a time gives the time in the slot: it waits for
+ * no processor. Two give the processor time: the processors then share caches and units, as they
+ * do under full load.
  */
 import { systemClock } from "../../worker/support/clock.ts";
 import { quantile } from "../measure.ts";
