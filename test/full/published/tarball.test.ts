@@ -24,6 +24,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { offThreadAboveBytes } from "../../../worker/support/json/json-decoder.ts";
 import { startScriptedWorker } from "../../integration/harness/scripted-worker.ts";
+import { freePorts } from "../../support/brokers/rabbitmq-ports.ts";
+import { ask } from "../../support/console/console-client.ts";
 import { startCollector } from "../../support/tracing/collector.ts";
 import { typeCheck } from "../../support/type-check.ts";
 import { surroundWorker } from "../../support/workers/worker-surroundings.ts";
@@ -111,6 +113,11 @@ describe("the tarball", () => {
         "bin/harness.mjs",
         "bin/launch.mjs",
         "bin/str-worker.mjs",
+        "dist/console/console.css",
+        "dist/console/console.js",
+        "dist/console/icon.svg",
+        "dist/console/index.html",
+        "dist/console/preact-license.txt",
         "dist/harness/cli.js",
         "deploy/compose.yaml",
         "deploy/grafana/dashboard.json",
@@ -188,6 +195,31 @@ test("the installed program finds the thread that parses large results", async (
   const command = `npx harness tool run large.py:run --args '{"count":${count}}' | wc --bytes`;
   const { stdout } = await runWell("sh", ["-c", command], { cwd: project(), env: withNode24() });
   expect(Number(stdout)).toBeGreaterThan(count);
+});
+
+test("the installed worker finds the page of its console", async () => {
+  const { environment } = await surroundWorker({ well: { function: "well" } });
+  const [port = 0] = await freePorts(1);
+  const path = join(project(), "node_modules", ".bin", "str-worker");
+  const worker = spawn(path, {
+    env: { ...withNode24(), ...environment, CONSOLE_PORT: String(port) },
+  });
+  const exited = once(worker, "exit");
+  onTestFinished(() => void worker.kill("SIGKILL"));
+  for await (const line of createInterface({ input: worker.stdout }))
+    if (line.includes("console.listening")) break;
+  for (const [file, type] of [
+    ["", "text/html"],
+    ["console.js", "text/javascript"],
+    ["console.css", "text/css"],
+    ["icon.svg", "image/svg+xml"],
+  ] as const) {
+    const answer = await ask(port, { path: `/${file}` });
+    expect(answer.status, file).toBe(200);
+    expect(answer.headers["content-type"]).toContain(type);
+  }
+  worker.kill("SIGTERM");
+  expect(await exited).toEqual([0, null]);
 });
 
 test("the installed worker finds the thread that exports traces, and its packages", async () => {

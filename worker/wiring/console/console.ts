@@ -66,7 +66,8 @@ export class WorkerConsole implements AsyncDisposable {
 
   /** Listens. Throws ConfigError for an address that cannot be listened on. */
   async start({ slots, starts, ...shown }: ShownParts): Promise<void> {
-    const { clock, log } = this.#host;
+    const { clock } = this.#host;
+    const log = this.#host.log.child({ part: "console" });
     const { host, port, token = newToken() } = this.#options;
     const { foundation } = shown;
     const { scratchDir } = foundation.backend;
