@@ -404,7 +404,8 @@ test(
     beforeAnswer = () => Promise.resolve();
     const { tools } = JSON.parse(await readFile(rig.manifestPath, "utf8")) as { tools: object };
     for (const [, label, value = ""] of text.matchAll(/(\w+)="(.*?)"/g))
-      if (label === "revision") expect(value).toMatch(/^[0-9a-f]{12}$/);
+      if (label === "version" || label === "node") expect(value).toMatch(/^\d+\.\d+\.\d+$/);
+      else if (label === "revision") expect(value).toMatch(/^[0-9a-f]{12}$/);
       else expect(label === "tool" ? Object.keys(tools) : wordsOfMetrics, label).toContain(value);
     for (const name of ["user-42", "web-1", task, "attacker", "127.0.0.1"])
       expect(text).not.toContain(name);
