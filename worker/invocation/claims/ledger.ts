@@ -16,6 +16,9 @@ export const maxRememberedBytes = 32 * 1024 * 1024;
 /** Lifetime of an answer in milliseconds: longer than reconnecting and redelivery take. */
 export const rememberedMs = 15 * 60_000;
 
+/** Milliseconds between two removals of expired answers: each looks at all of them. */
+const removalMs = 60_000;
+
 /** Most unsettled deliveries of one running call; the ledger settles the oldest beyond. */
 export const maxDeliveriesOfCall = 16;
 
@@ -54,8 +57,12 @@ export class Ledger {
   /** Deliveries by call, in order of arrival. */
   readonly #running = new Map<string, Set<Delivery>>();
   readonly #answered: LRUCache<string, EncodedResponse>;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #removalAtMs: number;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+    this.#removalAtMs = clock.monotonicMs() + removalMs;
     this.#answered = new LRUCache({
       max: maxRememberedAnswers,
       maxSize: maxRememberedBytes,
@@ -98,6 +105,15 @@ export class Ledger {
     if (this.#answered.has(key)) this.#answered.set(key, response, { noUpdateTTL: true });
   }
 
+  #remember(key: string, response: EncodedResponse): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs >= this.#removalAtMs) {
+      this.#removalAtMs = nowMs + removalMs;
+      this.#answered.purgeStale();
+    }
+    this.#answered.set(key, response);
+  }
+
   #open(key: string, first: Delivery): RunningEntry {
     const deliveries = new Set([first]);
     this.#running.set(key, deliveries);
@@ -106,7 +122,7 @@ export class Ledger {
       if (!isOpen) return [];
       isOpen = false;
       this.#running.delete(key);
-      if (remembered !== undefined) this.#answered.set(key, remembered);
+      if (remembered !== undefined) this.#remember(key, remembered);
       return [...deliveries];
     };
     const isLost = (): boolean => [...deliveries].every((delivery) => delivery.isLost === true);

@@ -160,6 +160,16 @@ describe("an answer is remembered", () => {
     expect(ledger.remembered).toBe(0);
   });
 
+  test("and no longer: expired ones leave the memory with later answers", () => {
+    const clock = new SetClock();
+    clock.nowMs = 500_000;
+    const ledger = new Ledger(clock);
+    for (let n = 0; n < 100; n++) answer(ledger, `${n}`);
+    clock.nowMs += rememberedMs + 1;
+    answer(ledger, "later");
+    expect(ledger.remembered).toBe(1);
+  });
+
   test("until there are too many, of which the least recently used go", () => {
     const ledger = new Ledger(new SetClock());
     for (let n = 0; n <= maxRememberedAnswers; n++) answer(ledger, `${n}`);
