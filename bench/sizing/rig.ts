@@ -14,7 +14,7 @@ import type { Kind } from "./kinds.ts";
 import { memoryOf } from "./memory.ts";
 import { type Parts, type Use, look, useBetween } from "./use.ts";
 
-/** What is started. */
+/** Broker, tool, and number of workers and slots. */
 export interface RigOptions {
   readonly broker: ForkedBroker;
   /** A directory that sandboxes can reach. */
@@ -25,7 +25,7 @@ export interface RigOptions {
   readonly slots: number;
 }
 
-/** What is read of an answer. */
+/** Members of an answer that the benchmark reads. */
 interface Success {
   readonly result: {
     readonly execution: { readonly usage: { readonly peak_memory_bytes: number } };

@@ -73,7 +73,7 @@ export function predictionOf(kind: MeasuredKind, saturation: Saturation): Predic
   return predict(kind.calibration.costs, plantOf(kind, saturation));
 }
 
-/** Percent by which the prediction is above what was measured. */
+/** Relative error of the prediction, in percent. */
 export function errorPercent(kind: MeasuredKind, saturation: Saturation): number {
   const { callsPerSecond } = predictionOf(kind, saturation);
   return 100 * (callsPerSecond / measuredRate(saturation) - 1);

@@ -51,7 +51,7 @@ export interface VariantField extends AnyField {
   readonly variants: readonly { readonly label: string; readonly field: () => Field }[];
 }
 
-/** What has no form of its own: JSON as text. */
+/** A value without a form: JSON as text. */
 export interface JsonField extends AnyField {
   readonly kind: "json";
   /** In words, if the schema tells. */

@@ -4,7 +4,7 @@
 import type { Delivery } from "../broker/broker.ts";
 import type { CallEnd } from "./audit/call-audit.ts";
 import { type ArtifactVersion, InvocationError, failureFacts } from "../protocol/errors.ts";
-import type { Answer, Cancelled, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Answer, Cancelled, Canceller, InvocationOutcome } from "../protocol/invocation.ts";
 import { encodeResponse } from "../protocol/messages/response.ts";
 import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
@@ -75,7 +75,7 @@ export function cancelledResult(
   { clock, log }: ResultParts,
   { topic }: Pick<Delivery, "topic">,
   { id, receivedMs }: ReadRequest,
-  by: "caller" | "operator",
+  by: Canceller,
   mayHaveStarted: boolean,
 ): CallResult {
   logEvent(log, "call.cancelled_ahead", { id, topic });
@@ -90,7 +90,7 @@ export function cancelledError(
     started,
     remainingArtifacts = [],
   }: Pick<InvocationOutcome, "started"> & Pick<Cancelled, "remainingArtifacts">,
-  by: "caller" | "operator",
+  by: Canceller,
   mayHaveStarted: boolean,
 ): InvocationError {
   const who = by === "caller" ? "The caller" : "An operator";

@@ -7,6 +7,7 @@ import type {
   Answer,
   CancelReason,
   Cancelled,
+  Canceller,
   Invocation,
   InvocationOutcome,
 } from "../protocol/invocation.ts";
@@ -96,7 +97,7 @@ export async function runCall(
 type Stopped = Extract<InvocationOutcome, { kind: "cancelled" }>;
 
 /** Whether a call that was cancelled for this reason is answered, and runs nowhere else. */
-function isAnswered(reason: CancelReason): reason is "caller" | "operator" {
+function isAnswered(reason: CancelReason): reason is Canceller {
   return reason === "caller" || reason === "operator";
 }
 

@@ -1,9 +1,8 @@
 /**
- * Has metrics and traces follow a delivery, and the log name its trace.
+ * Has metrics, traces and console follow a delivery, and the log name its trace.
  */
 import type { Delivery } from "../broker/broker.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
-import { readReplyAddress } from "../protocol/messages/request.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import { readTraceparent, traceIdOf } from "../protocol/trace-context.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
@@ -23,9 +22,9 @@ export interface FollowParts {
 export function follow(
   { follow: begin, namespace, resolve }: FollowParts,
   delivery: Delivery,
+  replyTo: string | undefined,
 ): CallFollower {
   const { topic, queue, deliveryCount, properties } = delivery;
-  const replyTo = readReplyAddress(properties)?.replyTo;
   const [correlationId] = replyTo ? cancellableCall(delivery, replyTo).correlationIds : [];
   const traceparent = readTraceparent(properties);
   const follower = begin({ queue, deliveryCount, correlationId, traceparent });

@@ -39,7 +39,7 @@ import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "
 import { settle } from "./settle.ts";
 import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
-/** Dependencies of the handler; `wire-consumer.ts` wires them. */
+/** Dependencies of the handler; `wiring/calls.ts` wires them. */
 export interface HandlerParts extends AuditParts, CallParts, FollowParts, ReadParts, ServingParts {
   readonly session: Pick<BrokerSession, "publish" | "redelivers">;
   readonly topicTools: TopicTools;
@@ -110,7 +110,7 @@ async function rejectUnaddressed(
 ): Promise<Settlement | undefined> {
   logEvent(parts.log, "message.reply_to_missing", { topic: delivery.topic });
   CallAudit.of(parts, delivery, undefined)?.end("rejected");
-  const follower = follow(parts, delivery);
+  const follower = follow(parts, delivery, undefined);
   const settlement = await settle([delivery], "rejected", parts.log);
   follower.end({ outcome: "rejected", settlement: settlement ?? "none" });
   return settlement;
@@ -118,7 +118,7 @@ async function rejectUnaddressed(
 
 /** Ends the follower on every path. */
 async function handle(received: AddressedDelivery): Promise<Settlement | undefined> {
-  const follower = follow(received.parts, received.delivery);
+  const follower = follow(received.parts, received.delivery, received.address.replyTo);
   const parts = withTrace(received.parts, received.address.traceparent, follower);
   let ended: DeliveryEnd = { end: "unanswered", settlement: undefined };
   try {

@@ -46,7 +46,7 @@ import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
 import type { ArtifactLimits, Transfers } from "./steps/transfers.ts";
 
-/** Dependencies of the invoker; `app.ts` wires them. */
+/** Dependencies of the invoker; `wiring/calls.ts` wires them. */
 export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly starts: Pick<Starts, "acquire">;
   readonly store: CallStore;

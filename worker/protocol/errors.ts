@@ -88,7 +88,7 @@ export const errorCodeFacts = {
   CANCELLED: {
     retryable: false,
     cause:
-      "The caller [cancelled](#cancel) the call. The message says whether the tool had started. The store has no output of the call, or the message and `data` name those that remain.",
+      "The caller [cancelled](#cancel) the call, or a user of the [console](console.md) did. The message says whether the tool had started. The store has no output of the call, or the message and `data` name those that remain.",
     advice: "None: the caller wanted it.",
   },
   NOT_REPEATED: {

@@ -111,7 +111,10 @@ interface AnswerFacts {
  * `caller`: its caller cancelled the call. `operator`: a user of the console did. `elsewhere`:
  * another worker has the call, or receives it from the broker.
  */
-export type CancelReason = "caller" | "operator" | "shutdown" | "elsewhere";
+export type CancelReason = Canceller | "shutdown" | "elsewhere";
+
+/** Who can cancel a call, which is answered `CANCELLED` then. */
+export type Canceller = "caller" | "operator";
 
 /** A call that was stopped. It is answered or requeued, by the reason. A timeout is an answer. */
 export interface Cancelled {

@@ -8,6 +8,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
+import { contentPolicy } from "../../../worker/console/http/page.ts";
 import type { ConsolePlace } from "./browser.ts";
 import { fail } from "./responses.ts";
 import { StandInCalls } from "./stand-in-calls.ts";
@@ -18,10 +19,6 @@ export interface StandIn extends ConsolePlace, AsyncDisposable {
   /** Has another token from now on, as a new worker does. */
   readonly renewToken: () => void;
 }
-
-export const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
-  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -41,7 +38,7 @@ export async function startStandIn(directory: string): Promise<StandIn> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     const route = `${request.method} ${path}`;
-    response.setHeader("content-security-policy", contentSecurityPolicy);
+    response.setHeader("content-security-policy", contentPolicy);
     if (!path.startsWith("/api/")) return sendFile(response, directory, path);
     if (request.headers.authorization !== `Bearer ${token}`) {
       return fail(response, 401, "This is not the token.");

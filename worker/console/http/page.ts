@@ -14,7 +14,7 @@ const files = new Map([
 ]);
 
 /** Nothing from elsewhere, and nothing that text of a tool could become (CSP Level 3). */
-const contentPolicy = [
+export const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

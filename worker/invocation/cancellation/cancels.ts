@@ -3,6 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import type { Canceller } from "../../protocol/invocation.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
 
@@ -29,7 +30,7 @@ export class CancelledByOperator extends Error {
 }
 
 /** Who cancelled a call, by the reason of its signal. */
-export function cancelledBy({ reason }: Pick<AbortSignal, "reason">): "caller" | "operator" {
+export function cancelledBy({ reason }: Pick<AbortSignal, "reason">): Canceller {
   return reason instanceof CancelledByOperator ? "operator" : "caller";
 }
 

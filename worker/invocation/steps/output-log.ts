@@ -4,7 +4,7 @@
 import type { ToolOutput } from "../../protocol/execution.ts";
 import type { CapturedOutput, Execution, ExitReport } from "../../sandbox/sandbox.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
-import type { CallFollower } from "../../telemetry/call-follower.ts";
+import type { CallFollower, OutputStream } from "../../telemetry/call-follower.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 
@@ -24,11 +24,9 @@ export interface ToolLogs {
   readonly maxBytes: number;
 }
 
-type StreamName = "stdout" | "stderr";
-
 /** Logs the output of an execution line by line, for workers whose callers get it. */
 export function logOutput(
-  execution: Pick<Execution, StreamName>,
+  execution: Pick<Execution, OutputStream>,
   log: Logger,
   { to }: ToolLogs,
 ): void {
@@ -42,7 +40,7 @@ export function logOutput(
 
 /** Passes the output of an execution on as it comes. */
 export function followOutput(
-  execution: Pick<Execution, StreamName>,
+  execution: Pick<Execution, OutputStream>,
   printed: CallFollower["printed"],
 ): void {
   if (printed === undefined) return;
@@ -52,7 +50,7 @@ export function followOutput(
 
 /** The end of what a tool printed; undefined where it is kept for nobody. */
 export function endOfOutput(
-  { stdout, stderr }: Pick<ExitReport, StreamName>,
+  { stdout, stderr }: Pick<ExitReport, OutputStream>,
   { to, maxBytes }: ToolLogs,
 ): ToolOutput | undefined {
   if (to === "off") return undefined;
@@ -68,12 +66,12 @@ function endOf({ text, droppedBytes }: CapturedOutput, maxBytes: number): Captur
 }
 
 class LoggedStream {
-  readonly #stream: StreamName;
+  readonly #stream: OutputStream;
   readonly #log: Logger;
   readonly #lines = new TextLines();
   #bytes = 0;
 
-  constructor(stream: StreamName, log: Logger) {
+  constructor(stream: OutputStream, log: Logger) {
     this.#stream = stream;
     this.#log = log;
   }
