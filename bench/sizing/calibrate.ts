@@ -1,19 +1,19 @@
 /**
  * What one call costs, of one worker. One call at a time gives the time in the slot: it waits for
- * no processor. Two give the processor time: the processors then share caches and units, as they
- * do under full load.
+ * no processor. As many as keep the processors busy give the processor time, since the processors
+ * then share caches and units, as they do under full load.
  */
 import { systemClock } from "../../worker/support/clock.ts";
 import { quantile } from "../measure.ts";
 import type { Kind } from "./kinds.ts";
-import type { CallCosts, MemoryCosts } from "./model.ts";
-import { type LoopOptions, Rig, type RigOptions, type Window } from "./rig.ts";
-import { type Use, useBetween } from "./use.ts";
+import { type CallCosts, type MemoryCosts, processorSeconds, waitSecondsOf } from "./model.ts";
+import { cpus } from "node:os";
+import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
+import { type Use, availableCores, ownSeconds, useBetween } from "./use.ts";
 
 /** As many calls wait for a slot as there are slots. */
-const loop = { warmUpCalls: 50, warmUpMs: 1_000, windowMs: 5_000 };
+const loop = { warmUpCalls: 100, warmUpMs: 1_000, windowMs: 6_000 };
 const single: LoopOptions = { ...loop, callers: 2 };
-const double: LoopOptions = { ...loop, callers: 4 };
 /** Milliseconds without calls: a shorter look scatters by half. */
 const idleMs = 8_000;
 /** Refills of which the median counts. */
@@ -21,9 +21,13 @@ const refills = 9;
 /** Calls at once, of which one finds an idle sandbox; they last longer than all take to start. */
 const burst = { calls: 8, seconds: 0.3, times: 9 };
 
-/** What a tool's calls cost, and what its worker uses without calls. */
+/** What a call costs of processors, and how long it waits besides. */
+export type ProcessorCosts = Omit<CallCosts, "slotSeconds" | "templateSeconds">;
+
+/** What a tool's calls take besides processors, and what its worker uses without calls. */
 export interface Calibration {
-  readonly costs: CallCosts;
+  readonly slotSeconds: number;
+  readonly templateSeconds: number;
   readonly memory: MemoryCosts;
   /** From the start of a call until as many sandboxes are idle as before. */
   readonly refillSeconds: number;
@@ -34,27 +38,55 @@ export interface Calibration {
 
 type CalibrateOptions = Omit<RigOptions, "workers" | "slots">;
 
-/** Starts workers, one after the other, and measures their calls. */
+/** Starts workers, one after the other, and measures calls of their own. */
 export async function calibrate(options: CalibrateOptions): Promise<Calibration> {
   const { slotSeconds, memory, refillSeconds, idle } = await measureOne(options);
-  const { calls, hits: _hits, ...use } = await measureTwo(options);
-  const perCall = (part: keyof Use): number =>
-    Math.max(0, use[part] - (idle[part] / idle.seconds) * use.seconds) / calls;
   return {
-    costs: {
-      slotSeconds,
-      templateSeconds: options.kind.tool.start === "template" ? await measureTemplate(options) : 0,
-      worker: perCall("workers"),
-      loop: perCall("loops"),
-      sandbox: perCall("sandboxes"),
-      broker: perCall("broker"),
-      client: perCall("client"),
-      clientLoop: perCall("clientLoop"),
-    },
+    slotSeconds,
+    templateSeconds: options.kind.tool.start === "template" ? await measureTemplate(options) : 0,
     memory,
     refillSeconds,
     idleWorkerCores: (idle.workers + idle.sandboxes) / idle.seconds,
     idleOtherCores: (idle.broker + idle.client) / idle.seconds,
+  };
+}
+
+/** Starts a worker with slots that keep processors busy, and measures what its calls cost. */
+export async function measureProcessors(
+  options: CalibrateOptions,
+  { idleWorkerCores, idleOtherCores }: Calibration,
+): Promise<ProcessorCosts> {
+  const slots = options.kind.busySlots;
+  await using rig = await Rig.start({ ...options, workers: 1, slots });
+  await rig.quiet();
+  const { calls, hits: _hits, ...use } = await rig.loop({ ...loop, callers: 2 * slots });
+  const idleCores = idleWorkerCores + idleOtherCores;
+  const share = Math.max(0, 1 - (idleCores * use.seconds) / ownSeconds(use)) / calls;
+  const costs = {
+    worker: use.workers * share,
+    loop: use.loops * share,
+    sandbox: use.sandboxes * share,
+    broker: use.broker * share,
+    client: use.client * share,
+    clientLoop: use.clientLoop * share,
+  };
+  const cores = availableCores(use, cpus().length) - idleCores;
+  const network = { calls: slots, demand: processorSeconds(costs, true), cores };
+  return { waitSeconds: waitSecondsOf(network, calls / use.seconds), ...costs };
+}
+
+/** The costs between two measurements of them. */
+export function meanCosts(measured: readonly ProcessorCosts[]): ProcessorCosts {
+  const mean = (part: keyof ProcessorCosts): number =>
+    measured.reduce((sum, costs) => sum + costs[part], 0) / measured.length;
+  return {
+    waitSeconds: mean("waitSeconds"),
+    worker: mean("worker"),
+    loop: mean("loop"),
+    sandbox: mean("sandbox"),
+    broker: mean("broker"),
+    client: mean("client"),
+    clientLoop: mean("clientLoop"),
   };
 }
 
@@ -71,12 +103,6 @@ async function measureOne(options: CalibrateOptions): Promise<{
   const idle = await measureIdle(rig);
   const { seconds, calls } = await rig.loop(single);
   return { slotSeconds: seconds / calls, memory, refillSeconds, idle };
-}
-
-async function measureTwo(options: CalibrateOptions): Promise<Window> {
-  await using rig = await Rig.start({ ...options, workers: 1, slots: 2 });
-  await rig.quiet();
-  return await rig.loop(double);
 }
 
 /**

@@ -8,12 +8,17 @@ export interface Kind {
   readonly name: string;
   readonly tool: BenchTool;
   readonly args: Readonly<Record<string, number>>;
+  /** Calls at once that keep two processors busy. */
+  readonly busySlots: number;
 }
 
 /** Seconds that a call of the first kind waits. */
 const waitSeconds = 0.1;
 /** Of a hash of the second: some 50 ms of a processor. */
 const rounds = 200_000;
+
+/** Calls that do not wait. */
+const busy = { busySlots: 2 } as const;
 
 const working = { language: "Python", weight: "working" } as const;
 
@@ -22,6 +27,7 @@ export const lightKind: Kind = {
   name: "Python template, light",
   tool: { ...working, start: "template" },
   args: {},
+  ...busy,
 };
 
 export const kinds: readonly Kind[] = [
@@ -29,17 +35,20 @@ export const kinds: readonly Kind[] = [
     name: "Python template, waits 100 ms",
     tool: { ...working, start: "template" },
     args: { seconds: waitSeconds },
+    busySlots: 6,
   },
   {
     name: "Python template, computes",
     tool: { ...working, start: "template" },
     args: { rounds },
+    ...busy,
   },
   lightKind,
-  { name: "Python cold, light", tool: { ...working, start: "cold" }, args: {} },
+  { name: "Python cold, light", tool: { ...working, start: "cold" }, args: {}, ...busy },
   {
     name: "JavaScript pool, light",
     tool: { language: "JavaScript", weight: "working", start: "pool" },
     args: {},
+    ...busy,
   },
 ];

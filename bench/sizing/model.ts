@@ -6,6 +6,8 @@
 export interface CallCosts {
   /** That a call has its slot, with no wait for a processor. */
   readonly slotSeconds: number;
+  /** Between two calls of a slot, without a processor and with no wait for one. */
+  readonly waitSeconds: number;
   /** That a template makes its sandbox, and no other meanwhile; 0 without a template. */
   readonly templateSeconds: number;
   /** Of the worker's process; of its event loop alone, which is part of it. */
@@ -67,7 +69,10 @@ export interface Prediction {
 }
 
 /** Of a call that waits for no processor, with broker and caller where they use the same ones. */
-export function processorSeconds(costs: CallCosts, isShared: boolean): number {
+export function processorSeconds(
+  costs: Pick<CallCosts, "worker" | "sandbox" | "broker" | "client">,
+  isShared: boolean,
+): number {
   return costs.worker + costs.sandbox + (isShared ? costs.broker + costs.client : 0);
 }
 
@@ -95,7 +100,8 @@ export function predict(costs: CallCosts, plant: Plant): Prediction {
   const bound = names.reduce((least, name) => (bounds[name] < bounds[least] ? name : least));
   const calls = Math.min(plant.workers * plant.slots, fittingCalls(plant));
   const demand = processorSeconds(costs, plant.isShared);
-  const queued = queuedThroughput(calls, demand, plant.cores - plant.idleCores, costs);
+  const cores = plant.cores - plant.idleCores;
+  const queued = queuedThroughput({ calls, demand, cores, waitSeconds: costs.waitSeconds });
   return { callsPerSecond: Math.min(queued, bounds[bound]), bound, bounds };
 }
 
@@ -122,20 +128,24 @@ function fittingCalls({ memory, workers }: Plant): number {
   return Math.max(0, Math.floor(free / memory.running));
 }
 
+/** Calls that alternate between a wait and processors. Seconds. */
+export interface ClosedNetwork {
+  readonly calls: number;
+  /** Of processors, for each call. */
+  readonly demand: number;
+  readonly cores: number;
+  /** Below 0 where a call uses several processors together. */
+  readonly waitSeconds: number;
+}
+
 /**
- * Throughput of a closed network of `calls` that alternate between a wait and `cores` processors:
- * exact mean value analysis (Reiser and Lavenberg), several processors as one that is as fast as
- * all and a delay for the rest (Seidmann).
+ * Calls a second of a closed network: exact mean value analysis (Reiser and Lavenberg), several
+ * processors as one that is as fast as all and a delay for the rest (Seidmann).
  */
-function queuedThroughput(
-  calls: number,
-  demand: number,
-  cores: number,
-  { slotSeconds }: CallCosts,
-): number {
+export function queuedThroughput({ calls, demand, cores, waitSeconds }: ClosedNetwork): number {
   if (cores <= 0) return 0;
   const service = demand / Math.max(cores, 1);
-  const waits = Math.max(0, slotSeconds - demand) + (demand - service);
+  const waits = Math.max(0, waitSeconds + demand - service);
   const slowed = service * Math.max(1, 1 / cores);
   let queue = 0;
   let throughput = 0;
@@ -147,5 +157,23 @@ function queuedThroughput(
   return throughput;
 }
 
+/** The wait by which the network has this throughput: the inverse of {@link queuedThroughput}. */
+export function waitSecondsOf(
+  network: Omit<ClosedNetwork, "waitSeconds">,
+  callsPerSecond: number,
+): number {
+  let low = -network.demand;
+  let high = network.calls / callsPerSecond;
+  for (let step = 0; step < bisections; step++) {
+    const middle = (low + high) / 2;
+    const isFaster = queuedThroughput({ ...network, waitSeconds: middle }) > callsPerSecond;
+    if (isFaster) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
 /** Calls at once beyond which nothing changes. */
 const maxQueued = 10_000;
+/** Halvings of an interval: far below a microsecond. */
+const bisections = 40;

@@ -33,8 +33,8 @@ interface Success {
 }
 
 /**
- * How calls are made: `callers` at a time, uncounted for `warmUpMs` and `warmUpCalls`, then
- * for `windowMs`.
+ * How calls are made: `callers` at a time, first `warmUpCalls` without arguments, by which the
+ * workers' code is compiled, then those of the tool: uncounted for `warmUpMs`, then for `windowMs`.
  */
 export interface LoopOptions {
   readonly callers: number;
@@ -55,6 +55,9 @@ export interface Idle {
   readonly hits: number;
   readonly bytes: number;
 }
+
+/** Milliseconds between two looks at how many calls have ended. */
+const lookMs = 50;
 
 /** Workers that serve one tool, and an agent. Its owner disposes it. */
 export class Rig implements AsyncDisposable {
@@ -136,12 +139,12 @@ export class Rig implements AsyncDisposable {
     let calls = 0;
     let isOver = false;
     const lanes = Array.from({ length: callers }, async () => {
-      for (; !isOver; calls++) await this.call();
+      for (; !isOver; calls++) await this.call(calls < warmUpCalls ? {} : undefined);
     });
     const work = Promise.all(lanes);
     try {
-      do await sleepBeside(warmUpMs, work);
-      while (calls < warmUpCalls);
+      while (calls < warmUpCalls) await sleepBeside(lookMs, work);
+      await sleepBeside(warmUpMs, work);
       const [{ hits }, before, from] = [await this.idle(), calls, await this.look()];
       await sleepBeside(windowMs, work);
       const [to, after, last] = [await this.look(), calls, await this.idle()];

@@ -2,15 +2,15 @@
  * The calls a second that workers of one group answer when there are always more.
  */
 import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
-import { type Use, ownSeconds } from "./use.ts";
+import { type Use, availableCores } from "./use.ts";
 
 /** Slots of each worker. */
 export const slots = 4;
 /** Calls of each worker that wait for a slot, beside the running ones. */
 const waiting = 4;
-const times = { warmUpMs: 2_000, windowMs: 6_000 };
+const times = { warmUpMs: 2_000, windowMs: 8_000 };
 /** Calls of each worker before those that count: by then most of its code is compiled. */
-const warmUpCalls = 25;
+const warmUpCalls = 100;
 
 /** What so many workers answered. */
 export interface Saturation {
@@ -36,7 +36,6 @@ export async function saturate(
   const callers = workers * (slots + waiting);
   const loop: LoopOptions = { ...times, callers, warmUpCalls: warmUpCalls * workers };
   const { calls, hits, ...use } = await rig.loop(loop);
-  const others = (use.machine - ownSeconds(use)) / use.seconds;
-  const availableCores = Math.max(0, cores - others);
-  return { workers, slots, callers, calls, hits, use, availableCores };
+  const left = availableCores(use, cores);
+  return { workers, slots, callers, calls, hits, use, availableCores: left };
 }

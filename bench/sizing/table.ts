@@ -4,7 +4,7 @@
 import { brokers } from "../names.ts";
 import { type BenchHost, describeHost } from "../report.ts";
 import { type Plant, type Prediction, predict, processorSeconds, slotsFor } from "./model.ts";
-import type { MeasuredKind, MeasuredSizing } from "./run.ts";
+import type { MeasuredKind, MeasuredSaturation, MeasuredSizing } from "./run.ts";
 import type { Saturation } from "./saturate.ts";
 import { ownSeconds } from "./use.ts";
 
@@ -38,7 +38,7 @@ export function formatSizing(report: SizingReport): string {
     "| broker of a light tool's calls | its milliseconds of one call | processors without calls |",
     "|---|---:|---:|",
     ...report.brokers.map(
-      ({ broker, calibration: { costs, idleOtherCores } }) =>
+      ({ broker, costs, calibration: { idleOtherCores } }) =>
         `| ${[brokers[broker], ms(costs.broker), idleOtherCores.toFixed(3)].join(" | ")} |`,
     ),
     "",
@@ -69,12 +69,12 @@ export function describeSizing(report: SizingReport): string {
 }
 
 /** What the model says of a measured number of workers; nothing that it measured is used. */
-export function predictionOf(kind: MeasuredKind, saturation: Saturation): Prediction {
-  return predict(kind.calibration.costs, plantOf(kind, saturation));
+export function predictionOf(kind: MeasuredKind, saturation: MeasuredSaturation): Prediction {
+  return predict(saturation.costs, plantOf(kind, saturation));
 }
 
 /** Relative error of the prediction, in percent. */
-export function errorPercent(kind: MeasuredKind, saturation: Saturation): number {
+export function errorPercent(kind: MeasuredKind, saturation: MeasuredSaturation): number {
   const { callsPerSecond } = predictionOf(kind, saturation);
   return 100 * (callsPerSecond / measuredRate(saturation) - 1);
 }
@@ -89,7 +89,7 @@ function plantOf({ calibration }: MeasuredKind, saturation: Saturation): Plant {
   };
 }
 
-function costLine({ name, calibration: { costs } }: MeasuredKind): string {
+function costLine({ name, costs }: MeasuredKind): string {
   const { slotSeconds, templateSeconds, worker, loop, sandbox, broker, client } = costs;
   const template = templateSeconds === 0 ? "" : ms(templateSeconds);
   const cells = [processorSeconds(costs, true), worker, loop, sandbox, broker, client].map(ms);
@@ -104,7 +104,7 @@ function memoryLine({ name, calibration: { memory, refillSeconds } }: MeasuredKi
   return `| ${[name, ...cells, idle === 0 ? "" : ms(refillSeconds)].join(" | ")} |`;
 }
 
-function saturationLine(kind: MeasuredKind, saturation: Saturation): string {
+function saturationLine(kind: MeasuredKind, saturation: MeasuredSaturation): string {
   const { workers, slots, calls, hits, use, availableCores } = saturation;
   const { callsPerSecond, bound } = predictionOf(kind, saturation);
   const error = errorPercent(kind, saturation);
@@ -125,8 +125,8 @@ function errorLine({ kinds }: SizingReport): string {
   return `Of ${errors.length} predictions ${within} are within ${maxErrorPercent} %; the greatest error is ${Math.max(0, ...errors).toFixed(0)} %.`;
 }
 
-function servedLine({ name, calibration }: MeasuredKind): string {
-  const { costs, idleWorkerCores: idleCores } = calibration;
+function servedLine({ name, costs, calibration }: MeasuredKind): string {
+  const { idleWorkerCores: idleCores } = calibration;
   const cells = coreCounts.map((cores) => {
     const plant = { workers: 1, cores, idleCores, isShared: false };
     const slots = slotsFor(costs, plant);

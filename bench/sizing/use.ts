@@ -65,6 +65,11 @@ export function ownSeconds(use: Use): number {
   return use.workers + use.sandboxes + use.broker + use.client;
 }
 
+/** Processors that other programs left, of so many. */
+export function availableCores(use: Use, cores: number): number {
+  return Math.max(0, cores - (use.machine - ownSeconds(use)) / use.seconds);
+}
+
 function total({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / microsecondsPerSecond;
 }

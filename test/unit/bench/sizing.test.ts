@@ -8,16 +8,25 @@ import {
   type Plant,
   idleSandboxes,
   predict,
+  queuedThroughput,
   slotsFor,
+  waitSecondsOf,
 } from "../../../bench/sizing/model.ts";
 import { sizingOptions } from "../../../bench/sizing/options.ts";
 import { busySeconds, secondsOf } from "../../../bench/sizing/processor.ts";
-import type { Saturation } from "../../../bench/sizing/saturate.ts";
+import type { MeasuredSaturation } from "../../../bench/sizing/run.ts";
 import { type SizingReport, formatServed, formatSizing } from "../../../bench/sizing/table.ts";
 
 /** A tool that waits 100 ms, and takes 20 ms of processors, 4 of them for broker and caller. */
 const costs: CallCosts = {
-  ...{ slotSeconds: 0.12, templateSeconds: 0, worker: 0.006, loop: 0.004, sandbox: 0.01 },
+  ...{
+    slotSeconds: 0.12,
+    waitSeconds: 0.1,
+    templateSeconds: 0,
+    worker: 0.006,
+    loop: 0.004,
+    sandbox: 0.01,
+  },
   ...{ broker: 0.002, client: 0.002, clientLoop: 0.001 },
 };
 const plant: Plant = { workers: 1, slots: 4, cores: 16, idleCores: 0, isShared: true };
@@ -82,6 +91,12 @@ describe("a prediction", () => {
   });
 });
 
+test.each([-0.01, 0, 0.05])("a wait of %d s is found by its throughput", (waitSeconds) => {
+  const network = { calls: 4, demand: 0.05, cores: 1.7 };
+  const found = waitSecondsOf(network, queuedThroughput({ ...network, waitSeconds }));
+  expect(found).toBeCloseTo(waitSeconds, 6);
+});
+
 test("slots are enough for what else binds, and idle sandboxes for a refill", () => {
   const alone = { workers: 1, cores: 2, idleCores: 0, isShared: false };
   // 125 calls a second by 16 ms on two processors, for 0.12 s each, and a tenth more.
@@ -106,20 +121,27 @@ test("options are a broker by which workers share calls", () => {
 
 describe("a report", () => {
   const use = { seconds: 10, loops: 1, clientLoop: 1, machine: 14 };
-  const saturation: Saturation = {
+  const saturation: MeasuredSaturation = {
+    costs,
     ...{ workers: 1, slots: 4, callers: 8, calls: 300, hits: 150, availableCores: 1.6 },
     use: { ...use, workers: 2, sandboxes: 4, broker: 2, client: 2 },
   };
   const calibration = {
-    ...{ costs, refillSeconds: 0.02, idleWorkerCores: 0, idleOtherCores: 0 },
+    ...{
+      slotSeconds: 0.12,
+      templateSeconds: 0,
+      refillSeconds: 0.02,
+      idleWorkerCores: 0,
+      idleOtherCores: 0,
+    },
     memory: { worker: 2 ** 20, template: 0, idle: 2 ** 21, running: 2 ** 22 },
   };
   const report: SizingReport = {
     ...{ date: "2026-11-28", commit: "abc1234", kernel: "6.12", versions: {} },
     machine: { cpu: "a processor", cores: 2, memoryBytes: 1 },
     ...{ broker: "amqp", workDirs: "in memory" },
-    kinds: [{ name: "waits", calibration, saturations: [saturation] }],
-    brokers: [{ broker: "dev", calibration }],
+    kinds: [{ name: "waits", calibration, costs, saturations: [saturation] }],
+    brokers: [{ broker: "dev", calibration, costs }],
   };
 
   test("compares each prediction with its measurement", () => {
@@ -129,7 +151,7 @@ describe("a report", () => {
     const slow = { ...saturation, calls: 100 };
     const missed = formatSizing({
       ...report,
-      kinds: [{ name: "waits", calibration, saturations: [slow] }],
+      kinds: [{ name: "waits", calibration, costs, saturations: [slow] }],
     });
     expect(missed).toMatch(/\| 10 \| \+2\d\d % ✗ \|/);
     expect(text).toContain("| waits | 120.0 |  | 20.0 | 6.00 | 4.00 | 10.0 | 2.00 | 2.00 |");
