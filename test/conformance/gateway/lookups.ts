@@ -32,6 +32,15 @@ export function describeLookups(create: CreateGateway): void {
       ]);
     });
 
+    test("gives results that belong to the caller", async () => {
+      await using under = await open(create);
+      const [first] = await under.gateway.searchTools("add", 1, never);
+      Object.assign(first!, { name: "changed" });
+      (first!.tags as string[]).push("changed");
+      const [again] = await under.gateway.searchTools("add", 1, never);
+      expect(again).toMatchObject({ name: "add", tags: ["arithmetic"] });
+    });
+
     test("finds no tool by the names that every object has", async () => {
       await using under = await open(create);
       for (const query of ["constructor", "__proto__", "\u001b[31m", "😀 toString"]) {

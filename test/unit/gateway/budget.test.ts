@@ -3,7 +3,7 @@
  */
 import { describe, expect, vi } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
-import { GatewayError } from "../../../worker/gateway/gateway.ts";
+import type { GatewayError } from "../../../worker/gateway/gateway.ts";
 import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
 import { fc, test } from "../../support/properties/property.ts";
 

@@ -76,7 +76,7 @@ describe("a record of a call", () => {
 
 describe("an error of a call", () => {
   const errorOf = (error: unknown): Promise<GatewayError> =>
-    failureOf(gatewayOf(() => Promise.reject(error as Error)).runTool("a:tool", {}, never));
+    failureOf(gatewayOf(() => Promise.reject(error)).runTool("a:tool", {}, never));
 
   test("of the invoker keeps what it says", async () => {
     const limit = { limit: "memoryBytes", bound: 10, peak: 11 } as const;

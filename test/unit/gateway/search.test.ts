@@ -34,6 +34,13 @@ describe("a search", () => {
     expect(found.map((one) => one.map(({ id }) => id))).toEqual([expected, expected]);
   });
 
+  test("has equal results by id, whatever words they have", async () => {
+    const words = ["sortd", "sortb", "sortc", "sorta"];
+    const entries = words.map((description, at) => ({ id: `t${at}`, description }));
+    const found = await new ToolSearch(new Catalog(entries)).search("sort", 4, all, never);
+    expect(found.map(({ id }) => id)).toEqual(["t0", "t1", "t2", "t3"]);
+  });
+
   test("fills its limit with allowed tools", async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `tool:a${index}`);
     const search = new ToolSearch(new Catalog(ids.map((id) => ({ id, description: "Same" }))));

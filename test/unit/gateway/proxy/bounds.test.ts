@@ -134,19 +134,19 @@ describe("a program that reads no answer", () => {
 
 test("a program with as many calls as it may have is not read on", async () => {
   const { tool, seen } = waitingTool();
-  await using channel = await rawChannel(gatewayOf(echo, tool));
+  await using channel = await rawChannel(gatewayOf(echo, tool), { maxConcurrentCalls: 3 });
   const calls = Array.from({ length: 9 }, (_, id) => waiting(`${id}`));
   channel.send(...calls, { type: "list_namespaces", id: "list", payload: {} });
   channel.send("x".repeat(9_000_000));
-  await vi.waitFor(() => expect(seen.running).toBe(8));
+  await vi.waitFor(() => expect(seen.running).toBe(3));
   let readBytes = -1;
   await vi.waitFor(() => {
     const before = readBytes;
     readBytes = channel.outside.bytesRead;
     expect(readBytes).toBe(before);
   });
-  expect(seen.running).toBe(8);
+  expect(seen.running).toBe(3);
   expect(readBytes).toBeLessThan(900_000);
   expect((await channel.host.close()).reason).toBe("closed");
-  expect(seen.aborted).toBe(8);
+  expect(seen.aborted).toBe(3);
 });

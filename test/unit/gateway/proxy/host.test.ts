@@ -137,6 +137,26 @@ describe("a cancel", () => {
     expect(ids).toEqual(["2", "3"]);
   });
 
+  test("is the answer, even of a call that goes on and ends", async () => {
+    const gateway = gatewayOf(echo);
+    const release = Promise.withResolvers<void>();
+    gateway.runTool = async () => {
+      await release.promise;
+      return { structured: {}, artifacts: [] };
+    };
+    await using channel = await rawChannel(gateway);
+    channel.send(call("1", "a"), { type: "cancel", id: "1" }, call("2", "b"));
+    channel.send({ type: "list_namespaces", id: "3", payload: {} });
+    await channel.answers(1);
+    release.resolve();
+    const answers = await channel.answers(3);
+    const outcomes = answers.map(({ id, type, payload }) => [id, type, payload["code"]]);
+    expect(outcomes.slice(1)).toEqual([
+      ["1", "error", "CANCELLED"],
+      ["2", "response", undefined],
+    ]);
+  });
+
   test("of an id that is not in flight does nothing", async () => {
     await using channel = await rawChannel(gatewayOf(echo));
     channel.send({ type: "cancel", id: "1" }, call("1", "echo"));
