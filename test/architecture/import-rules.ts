@@ -19,6 +19,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   egress: 3,
   environments: 3,
   group: 3,
+  gateway: 3,
   pool: 4,
   discovery: 4,
   invocation: 5,
@@ -141,6 +142,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/runners/",
   ],
   "mime-types": ["worker/artifacts/"],
+  minisearch: ["worker/gateway/search.ts"],
   pino: ["worker/telemetry/"],
   // Bundled into the page: a dependency so that the list of parts of a release names it.
   preact: ["console/"],
@@ -169,6 +171,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/config/variables.ts",
     "worker/console/http/new-call.ts",
     "worker/environments/",
+    "worker/gateway/proxy/messages.ts",
     "worker/invocation/steps/result.ts",
     "worker/manifest/",
     "worker/protocol/",

@@ -25,6 +25,13 @@ describe("lines", () => {
     expect(out.map((line) => line.kind === "line" && line.bytes)).toEqual(lines.map(bytes));
   });
 
+  test("may come byte by byte", () => {
+    const splitter = new LineSplitter(10_000);
+    const line = bytes("0123456789".repeat(1_000));
+    const out = Array.from(line, (byte) => splitter.push(Buffer.of(byte))).flat();
+    expect([...out, ...splitter.push(bytes("\n"))]).toEqual([{ kind: "line", bytes: line }]);
+  });
+
   test("of exactly the limit are lines, one byte more is too long", () => {
     const splitter = new LineSplitter(5);
     expect(splitter.push(bytes("12345\n"))).toEqual([{ kind: "line", bytes: bytes("12345") }]);

@@ -93,15 +93,25 @@ function ageBody({ ageMs, sentAtMs, receivedAtMs, clock }: CallAge): object {
   };
 }
 
-function errorBody(
-  { code, message, limit, remainingArtifacts, reason }: InvocationError,
-  execution: ExecutionReport | undefined,
-): object {
+function errorBody(error: InvocationError, execution: ExecutionReport | undefined): object {
+  const data = {
+    ...errorData(error),
+    ...(execution && { execution: executionBody(execution) }),
+  };
+  const { code, message } = error;
+  return { code, message, ...(Object.keys(data).length > 0 && { data }) };
+}
+
+/** What an error says for programs; undefined if it is nothing but code and message. */
+export function errorData({
+  limit,
+  remainingArtifacts,
+  reason,
+}: InvocationError): object | undefined {
   const data = {
     ...(reason !== undefined && { reason }),
     ...(limit && limitBody(limit)),
     ...(remainingArtifacts.length > 0 && { remaining_artifacts: remainingArtifacts }),
-    ...(execution && { execution: executionBody(execution) }),
   };
-  return { code, message, ...(Object.keys(data).length > 0 && { data }) };
+  return Object.keys(data).length > 0 ? data : undefined;
 }

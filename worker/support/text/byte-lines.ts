@@ -9,6 +9,9 @@ export type Line =
 
 const newline = 0x0a;
 
+/** Pieces of an unfinished line that are kept apart: each costs more than a byte that it has. */
+const maxPieces = 1_024;
+
 /** Collects chunks until a line is complete; holds at most `maxBytes` of it. */
 export class LineSplitter {
   readonly #maxBytes: number;
@@ -43,6 +46,7 @@ export class LineSplitter {
     this.#sizeBytes += part.length;
     if (this.isOverlong) this.#chunks = [];
     else if (part.length > 0) this.#chunks.push(part);
+    if (this.#chunks.length > maxPieces) this.#chunks = [Buffer.concat(this.#chunks)];
   }
 
   #finish(): Line {

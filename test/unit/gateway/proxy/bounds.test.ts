@@ -1,0 +1,152 @@
+/**
+ * The worker's end of a channel, under programs that do not keep to the protocol.
+ */
+import { describe, expect, test, vi } from "vitest";
+import type { FunctionTool } from "../../../../worker/gateway/functions.ts";
+import { maxRequestBytes } from "../../../../worker/gateway/proxy/frames.ts";
+import { maxConcurrentLookups, maxUnsentBytes } from "../../../../worker/gateway/proxy/host.ts";
+import { gatewayOf, rawChannel } from "../../../support/gateway/raw-program.ts";
+
+const echo: FunctionTool = { id: "echo", run: (args) => args };
+const call = { type: "run_tool", id: "1", payload: { id: "echo", args: {} } };
+
+function waitingTool() {
+  const seen = { running: 0, aborted: 0 };
+  const tool: FunctionTool = {
+    id: "wait",
+    run: (_args, signal) =>
+      new Promise((_, reject) => {
+        seen.running++;
+        signal.addEventListener("abort", () => {
+          seen.aborted++;
+          reject(new Error("stopped"));
+        });
+      }),
+  };
+  return { tool, seen };
+}
+
+const waiting = (id: string) => ({ type: "run_tool", id, payload: { id: "wait", args: {} } });
+
+describe("a channel closes for", () => {
+  const payload = { id: "echo", args: {} };
+  const endless = "x".repeat(maxRequestBytes + 1);
+  test.each<readonly [string, string, object | string]>([
+    ["an endless line", "line_too_long", endless],
+    ["a line that is too long", "line_too_long", `${JSON.stringify({ endless })}\n`],
+    ["what is not JSON", "not_json", "{]\n"],
+    ["an empty line", "not_json", "\n"],
+    ["a list", "not_json", [call]],
+    ["bytes that are not UTF-8", "not_json", "BYTES"],
+    ["an unknown type", "unknown_type", { ...call, type: "toString" }],
+    ["no type", "unknown_type", { id: "1", payload }],
+    ["an answer", "unknown_type", { ...call, type: "response" }],
+    ["the name of a user", "invalid_message", { ...call, user_id: "root" }],
+    ["that in the payload", "invalid_message", { ...call, payload: { ...payload, user_id: "a" } }],
+    [
+      "that in a step",
+      "invalid_message",
+      { type: "run_chain", id: "1", payload: { steps: [{ toolId: "echo", user_id: "a" }] } },
+    ],
+    [
+      "a member __proto__",
+      "invalid_message",
+      `{"type":"list_namespaces","id":"1","payload":{"__proto__":{}}}\n`,
+    ],
+    ["a cancel with a payload", "invalid_message", { type: "cancel", id: "1", payload: {} }],
+    [
+      "arguments that are a list",
+      "invalid_message",
+      { ...call, payload: { ...payload, args: [] } },
+    ],
+    ["no arguments", "invalid_message", { ...call, payload: { id: "echo" } }],
+    ["no payload", "invalid_message", { type: "list_namespaces", id: "1" }],
+    ["an id that is a number", "invalid_message", { ...call, id: 1 }],
+    ["an empty id", "invalid_message", { ...call, id: "" }],
+    ["a long id", "invalid_message", { ...call, id: "1".repeat(65) }],
+    ["an id twice in flight", "duplicate_id", waiting("0")],
+    ["an id of a request of another type", "duplicate_id", { ...call, id: "0" }],
+  ])("%s", async (_, reason, frame) => {
+    const { tool, seen } = waitingTool();
+    await using channel = await rawChannel(gatewayOf(echo, tool));
+    channel.send(waiting("0"));
+    await vi.waitFor(() => expect(seen.running).toBe(1));
+    if (frame === "BYTES") channel.inside.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));
+    else channel.send(frame);
+    const end = await channel.host.ended;
+    expect(end.reason).toBe(reason);
+    expect(end.message).not.toMatch(/root|user_id/);
+    expect(seen).toEqual({ running: 1, aborted: 1 });
+    await vi.waitFor(() => expect(channel.inside.closed).toBe(true));
+  });
+
+  test("nothing at the bounds", async () => {
+    await using channel = await rawChannel(gatewayOf(echo));
+    const line = (text: string): string =>
+      JSON.stringify({ ...call, id: "1".repeat(64), payload: { id: "echo", args: { text } } });
+    const text = "x".repeat(maxRequestBytes - line("").length);
+    channel.send(`${line(text)}\n`);
+    const [answer] = await channel.answers(1);
+    expect(answer!.payload).toMatchObject({ structured: { text } });
+  });
+});
+
+describe("a program that reads no answer", () => {
+  const notes = "x".repeat(2_000);
+  const document = { type: "describe_tool", payload: { id: "echo", level: "full" } };
+  const requests = (count: number): string =>
+    Array.from(
+      { length: count },
+      (_, id) => `${JSON.stringify({ ...document, id: `${id}` })}\n`,
+    ).join("");
+
+  test("is not read on: of 300,000 requests, few are", async () => {
+    await using channel = await rawChannel(gatewayOf({ ...echo, notes }));
+    const flood = requests(300_000);
+    channel.send(flood);
+    await vi.waitFor(
+      () => expect(channel.outside.writableLength).toBeGreaterThanOrEqual(maxUnsentBytes),
+      { timeout: 10_000 },
+    );
+    let readBytes = -1;
+    // It reads until its own buffer is full.
+    await vi.waitFor(() => {
+      const before = readBytes;
+      readBytes = channel.outside.bytesRead;
+      expect(readBytes).toBe(before);
+    });
+    const answerBytes = 2 * notes.length;
+    const inFlight = maxConcurrentLookups * answerBytes;
+    expect(channel.outside.writableLength).toBeLessThan(maxUnsentBytes + inFlight);
+    expect(readBytes).toBeLessThan(flood.length / 20);
+  });
+
+  test("gets all answers once it reads", async () => {
+    await using channel = await rawChannel(gatewayOf({ ...echo, notes }));
+    channel.send(requests(2_000));
+    await vi.waitFor(() =>
+      expect(channel.outside.writableLength).toBeGreaterThanOrEqual(maxUnsentBytes),
+    );
+    const answers = await channel.answers(2_000);
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(2_000);
+  });
+});
+
+test("a program with as many calls as it may have is not read on", async () => {
+  const { tool, seen } = waitingTool();
+  await using channel = await rawChannel(gatewayOf(echo, tool), { maxConcurrentCalls: 3 });
+  const calls = Array.from({ length: 9 }, (_, id) => waiting(`${id}`));
+  channel.send(...calls, { type: "list_namespaces", id: "list", payload: {} });
+  channel.send("x".repeat(9_000_000));
+  await vi.waitFor(() => expect(seen.running).toBe(3));
+  let readBytes = -1;
+  await vi.waitFor(() => {
+    const before = readBytes;
+    readBytes = channel.outside.bytesRead;
+    expect(readBytes).toBe(before);
+  });
+  expect(seen.running).toBe(3);
+  expect(readBytes).toBeLessThan(900_000);
+  expect((await channel.host.close()).reason).toBe("closed");
+  expect(seen.aborted).toBe(3);
+});

@@ -1,0 +1,140 @@
+/**
+ * The worker's end of a channel: serves the requests of one sandbox by a gateway.
+ *
+ * A sandbox can send without end and read nothing. So the host reads a request only after the one
+ * before it has started, which waits for a permit, and for the answers to be sent. `cancel` is read
+ * as long as no request waits.
+ */
+import type { Duplex } from "node:stream";
+import { Semaphore } from "../../support/semaphore.ts";
+import { GatewayError, type ProgramGateway } from "../gateway.ts";
+import { defaultGatewayLimits } from "../limits.ts";
+import { answerLine } from "./answer.ts";
+import {
+  ChannelViolation,
+  type ViolationReason,
+  maxRequestBytes,
+  readFrames,
+  sentBelow,
+} from "./frames.ts";
+import { type ProgramRequest, readProgramMessage } from "./messages.ts";
+
+/** Unsent bytes of answers from which on no request starts. */
+export const maxUnsentBytes = 1024 * 1024;
+/** Requests at a time that are no calls. */
+export const maxConcurrentLookups = 8;
+
+/** How a channel ended: by its program, by `close`, by an error, or by a violation. */
+export interface ChannelEnd {
+  readonly reason: "ended" | "closed" | "lost" | ViolationReason;
+  /** Publishable. */
+  readonly message: string;
+}
+
+export interface HostOptions {
+  /** `run_tool` and `run_chain` at a time. */
+  readonly maxConcurrentCalls?: number;
+}
+
+/** Owns the channel, which is not read before `open`. */
+export class ProxyHost implements AsyncDisposable {
+  readonly #channel: Duplex;
+  readonly #gateway: ProgramGateway;
+  readonly #calls: Semaphore;
+  readonly #lookups = new Semaphore({ capacity: maxConcurrentLookups, maxWaiting: 1 });
+  /** By the id of the request. */
+  readonly #inFlight = new Map<string, AbortController>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  readonly #ended = Promise.withResolvers<ChannelEnd>();
+  #isOpen = false;
+
+  constructor(channel: Duplex, gateway: ProgramGateway, options: HostOptions = {}) {
+    this.#channel = channel;
+    this.#gateway = gateway;
+    const capacity = options.maxConcurrentCalls ?? defaultGatewayLimits.maxConcurrentCalls;
+    // The reader waits alone.
+    this.#calls = new Semaphore({ capacity, maxWaiting: 1 });
+    // The reader meets the error, or the channel is closed already.
+    channel.on("error", () => undefined);
+  }
+
+  /** How the channel ended, once it is closed and all its calls have ended. */
+  get ended(): Promise<ChannelEnd> {
+    return this.#ended.promise;
+  }
+
+  /** Starts to read, once. */
+  open(): void {
+    if (this.#isOpen || this.#closing.signal.aborted) return;
+    this.#isOpen = true;
+    void this.#serve();
+  }
+
+  /** Closes the channel, aborts all calls, and waits until they have ended. */
+  async close(): Promise<ChannelEnd> {
+    this.#close({ reason: "closed", message: "the call of the program is over" });
+    return this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #serve(): Promise<void> {
+    try {
+      for await (const frame of readFrames(this.#channel, maxRequestBytes)) {
+        const message = readProgramMessage(frame);
+        if (message.type === "cancel") this.#cancel(message.id);
+        else await this.#start(message);
+      }
+      this.#close({ reason: "ended", message: "the program closed it" });
+    } catch (error) {
+      this.#close(endBy(error));
+    }
+  }
+
+  #cancel(id: string): void {
+    const message = "The program cancelled the call";
+    this.#inFlight.get(id)?.abort(new GatewayError("CANCELLED", "execute", message));
+  }
+
+  /** Waits until the request may start. */
+  async #start(request: ProgramRequest): Promise<void> {
+    if (this.#inFlight.has(request.id)) {
+      throw new ChannelViolation("duplicate_id", "an id is twice in flight");
+    }
+    const { signal } = this.#closing;
+    await sentBelow(maxUnsentBytes, this.#channel, signal);
+    const isCall = request.type === "run_tool" || request.type === "run_chain";
+    const permit = await (isCall ? this.#calls : this.#lookups).acquire(signal);
+    const running = this.#answer(request, permit);
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
+  }
+
+  async #answer(request: ProgramRequest, permit: Disposable): Promise<void> {
+    using _permit = permit;
+    const controller = new AbortController();
+    this.#inFlight.set(request.id, controller);
+    const line = await answerLine(this.#gateway, request, controller.signal);
+    // The program may use the id again when it has the answer.
+    this.#inFlight.delete(request.id);
+    if (!this.#channel.destroyed) this.#channel.write(line);
+  }
+
+  #close(end: ChannelEnd): void {
+    if (this.#closing.signal.aborted) return;
+    const message = `The channel to the worker is closed: ${end.message}`;
+    const reason = new GatewayError("GATEWAY_CLOSED", "execute", message);
+    this.#closing.abort(reason);
+    for (const controller of this.#inFlight.values()) controller.abort(reason);
+    this.#channel.destroy();
+    void Promise.all(this.#running).then(() => this.#ended.resolve(end));
+  }
+}
+
+function endBy(error: unknown): ChannelEnd {
+  if (error instanceof ChannelViolation) return { reason: error.reason, message: error.message };
+  return { reason: "lost", message: "the connection to the program was lost" };
+}
