@@ -9,8 +9,10 @@ import { encode } from "../json.js";
 
 /** Bytes of a request's line; the worker closes the channel at a longer one. */
 const requestMaxBytes = 1024 * 1024;
+/** Values of a request, for the same reason. */
+const requestMaxValues = 250_000;
 /** Bytes of an answer's line. */
-const answerMaxBytes = 16 * 1024 * 1024;
+const answerMaxBytes = 32 * 1024 * 1024;
 const newline = "\n".charCodeAt(0);
 
 /** @typedef {Record<string, unknown>} Payload */
@@ -53,11 +55,7 @@ export class Channel {
     signal?.throwIfAborted();
     const id = `${(this.#lastId += 1)}`;
     const line = `{"type":"${type}","id":"${id}","payload":${encode(payload)}}\n`;
-    const sizeBytes = Buffer.byteLength(line);
-    if (sizeBytes > requestMaxBytes) {
-      const text = `The request takes ${sizeBytes} bytes, more than the ${requestMaxBytes} that are accepted`;
-      throw new ToolCallError("INVALID_REQUEST", `${text}; large data can be saved as an artifact`);
-    }
+    checkSize(line);
     if (this.#isClosed) throw closed();
     const { promise, resolve, reject } = Promise.withResolvers();
     const cancel = () => {
@@ -131,6 +129,40 @@ export class Channel {
     this.#socket.destroy();
     for (const id of [...this.#pending.keys()]) this.#settled(id)?.reject(closed());
   }
+}
+
+/**
+ * @param {string} line
+ * @throws {ToolCallError} INVALID_REQUEST
+ */
+function checkSize(line) {
+  const sizeBytes = Buffer.byteLength(line);
+  if (sizeBytes > requestMaxBytes) {
+    const text = `The request has ${sizeBytes} bytes, more than the ${requestMaxBytes} that are accepted`;
+    throw new ToolCallError("INVALID_REQUEST", text);
+  }
+  // Each value takes a character at least.
+  if (line.length > requestMaxValues && valuesIn(line) > requestMaxValues) {
+    const text = `The request has more than the ${requestMaxValues} values that are accepted`;
+    throw new ToolCallError("INVALID_REQUEST", text);
+  }
+}
+
+/**
+ * Values of a JSON text, as the worker bounds them: commas and containers.
+ *
+ * @param {string} json
+ */
+function valuesIn(json) {
+  let values = 1;
+  let isText = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const character = json[index];
+    if (character === '"') isText = !isText;
+    else if (isText && character === "\\") index += 1;
+    else if (!isText && (character === "," || character === "{" || character === "[")) values += 1;
+  }
+  return values;
 }
 
 function closed() {

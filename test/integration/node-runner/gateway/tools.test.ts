@@ -238,6 +238,17 @@ test("cancels a call when its signal aborts, and knows the answer no more", asyn
   expect(resultOf(run)).toEqual({ reason: "enough", early: "before", later: { ok: true } });
 });
 
+test("sends as much as the worker reads", async () => {
+  const run = await runWithGateway(
+    `const text = ',[{"\\\\' + "\u0001,".repeat(100_000);
+     const list = Array(200_000).fill("");
+     const big = await tools.a({ text, list });
+     return { same: big.args.text === text && big.args.list.length };`,
+    echo,
+  );
+  expect(resultOf(run)).toEqual({ same: 200_000 });
+});
+
 test("a hundred calls run at the same time, and are answered in any order", async () => {
   const waiting: Request[] = [];
   const run = await runWithGateway(
@@ -267,7 +278,7 @@ test.for<[what: string, answer: (gateway: Parameters<Serve>[1]) => void]>([
   ["a channel that the worker closes", ({ socket }) => socket.end()],
   ["a line that is not JSON", ({ socket }) => socket.write("{\n")],
   ["a line that is no answer", ({ socket }) => socket.write('{"type":"run_tool","payload":{}}\n')],
-  ["a line that never ends", ({ socket }) => socket.write(Buffer.alloc(17 * 1024 * 1024, "a"))],
+  ["a line that never ends", ({ socket }) => socket.write(Buffer.alloc(33 * 1024 * 1024, "a"))],
 ])("%s ends the calls and refuses others", async ([, answer]) => {
   const run = await runWithGateway(
     `const code = (error) => error.code;
@@ -283,7 +294,7 @@ test("refuses by itself what the worker would close the channel for", async () =
     `const told = (error) => \`\${error.code ?? error.name}: \${error.message}\`;
      const circular = {}; circular.self = circular;
      return { told: await Promise.all([
-       tools.a({ text: "x".repeat(1_100_000) }), tools.a([1]), tools.a(new Date()), tools.a(circular),
+       tools.a({ text: "x".repeat(1_100_000) }), tools.a({ list: Array(250_000).fill(0) }), tools.a([1]), tools.a(new Date()), tools.a(circular),
        tools.a("x"), tools.call(1), tools.search(), tools.search("x", { limit: 0.5 }),
        tools.describe("a", { level: "all" }), tools.loadArtifact("a", { version: -1 }),
        tools.chain([{ tool: "a", args: 1 }]), tools.chain(),
@@ -293,7 +304,8 @@ test("refuses by itself what the worker would close the channel for", async () =
   expect(run.requests).toEqual([]);
   expect(resultOf(run)).toEqual({
     told: [
-      expect.stringMatching(/^INVALID_REQUEST: The request takes 1100\d\d\d bytes, more than/),
+      expect.stringMatching(/^INVALID_REQUEST: The request has 1100\d\d\d bytes, more than/),
+      "INVALID_REQUEST: The request has more than the 250000 values that are accepted",
       "TypeError: args must be an object",
       "TypeError: args must be an object",
       "TypeError: args are not JSON: self is circular",
