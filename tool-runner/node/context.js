@@ -1,5 +1,5 @@
 /**
- * What a tool is handed and what it imports: the context and the error, documented in tool.d.ts.
+ * What a tool is handed and what it imports: the context and the errors, documented in tool.d.ts.
  */
 import { logStatus, partialStatus, progressStatus } from "./statuses.js";
 
@@ -15,7 +15,7 @@ const maxQuotedCharacters = 80;
 
 /**
  * @import { ArtifactContent, ArtifactDescription } from "./tool.js"
- * @import { Progress, ToolContext, ToolContextOptions } from "./tool.js"
+ * @import { Progress, ToolContext, ToolContextOptions, Tools } from "./tool.js"
  * @import { Status } from "./statuses.js"
  */
 
@@ -48,9 +48,40 @@ export function isToolError(thrown) {
   }
 }
 
-/** @type {typeof import("./tool.js").createToolContext} */
-export function createToolContext(options = {}) {
-  return new Context(options);
+/** The mark of a ToolCallError, for the same reason. */
+const callErrorMark = Symbol.for("secure-tool-runtime.ToolCallError");
+
+/** A call of a tool that failed, or another use of the gateway. */
+export class ToolCallError extends Error {
+  static {
+    const { prototype } = this;
+    Object.defineProperty(prototype, "name", { value: "ToolCallError", writable: true });
+    Object.defineProperty(prototype, callErrorMark, { value: true });
+  }
+
+  /**
+   * @override
+   * @param {unknown} value
+   * @returns {boolean} true also for those of another copy of this file
+   */
+  static [Symbol.hasInstance](value) {
+    if (this !== ToolCallError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === "object" && value !== null && callErrorMark in value;
+  }
+
+  /**
+   * @param {string} code
+   * @param {string} text
+   * @param {import("./tool.js").ToolCallErrorDetails} [details]
+   */
+  constructor(code, text, details = {}) {
+    super(text);
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+    this.data = details.data;
+    this.op = details.op;
+    this.stepResults = details.stepResults;
+  }
 }
 
 /** @implements {ToolContext} */
@@ -61,6 +92,7 @@ export class Context {
   #outputDir;
   #onStatus;
   #signalOf;
+  #toolsOf;
   /**
    * What was said of each output artifact, under the names of the protocol.
    *
@@ -83,12 +115,18 @@ export class Context {
     this.#outputDir = options.outputDir ?? "output";
     this.#onStatus = options.onStatus ?? (() => false);
     this.#signalOf = () => options.signal ?? new AbortController().signal;
+    this.#toolsOf = () => options.tools;
   }
 
   get signal() {
     const signal = this.#signalOf();
     this.#signalOf = () => signal;
     return signal;
+  }
+
+  get tools() {
+    // The runner and `createToolContext` name them.
+    return /** @type {Tools} */ (this.#toolsOf());
   }
 
   /** @param {string} text */

@@ -20,7 +20,7 @@ import { StatusPipe } from "./status-pipe.js";
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process, setImmediate, setTimeout } = globalThis;
 const { existsSync } = process.getBuiltinModule("node:fs");
-const { entries, fromEntries, hasOwn } = Object;
+const { defineProperty, entries, fromEntries, hasOwn } = Object;
 const { execPath, execve, exit, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
 
@@ -30,6 +30,8 @@ const usage =
 
 /** What the tool leaves running may hold an answer that is already written for this long. */
 const lingerSeconds = 2;
+
+const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
 
 /** Exit status when there is no `result.json`, and stderr says why. */
 const failed = 1;
@@ -73,6 +75,8 @@ function answer(argsFile, loaded) {
   process.prependListener("uncaughtException", (error) => run.onUncaught(error));
   process.prependListener("beforeExit", () => run.onIdle());
   process.prependListener("exit", (code) => run.onExit(Number(code)));
+  // Where every copy of tool.js looks for it.
+  defineProperty(globalThis, gatewayKey, { value: { ...call.gateway } });
   void run.start();
 }
 
@@ -125,6 +129,9 @@ class Run {
       ...(call.tracestate === "" ? {} : { tracestate: call.tracestate }),
       get signal() {
         return signalOfProcess();
+      },
+      get tools() {
+        return toolsOfCall();
       },
     });
   }
@@ -321,6 +328,15 @@ function signalOfProcess() {
   const controller = new AbortController();
   process.on("SIGTERM", () => controller.abort());
   return controller.signal;
+}
+
+/** What tools import as `tools`. A tool that does not use it does not wait for it. */
+function toolsOfCall() {
+  const { createRequire } = process.getBuiltinModule("node:module");
+  const loaded = /** @type {typeof import("./tool.js")} */ (
+    createRequire(import.meta.url)("./tool.js")
+  );
+  return loaded.tools;
 }
 
 /**

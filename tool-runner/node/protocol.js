@@ -11,6 +11,7 @@ const { parse, stringify } = JSON;
 const { byteLength, from: bytesOf } = Buffer;
 const { entries, fromEntries } = Object;
 const { isArray } = Array;
+const { isInteger } = Number;
 const { pid } = process;
 
 const errorMaxCharacters = 4_000;
@@ -39,6 +40,7 @@ const errorMaxCharacters = 4_000;
  * @property {number} deadline_ms
  * @property {string} traceparent
  * @property {string} tracestate
+ * @property {{ fd?: number }} gateway
  */
 
 /** What a member is when it is absent or null; its type is the type it must have. */
@@ -63,7 +65,11 @@ const defaults = /** @type {const} */ ({
   deadline_ms: 0,
   traceparent: "",
   tracestate: "",
+  gateway: {},
 });
+
+/** Node marks those that it inherits close-on-exec, but these first ones only. */
+const descriptors = { min: 3, max: 15 };
 
 const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);
 
@@ -103,7 +109,12 @@ export function parseCall(document) {
     if (required.has(name) && value === "") throw new TypeError(`"${name}" is missing`);
     return [name, value];
   });
-  return fromEntries(taken);
+  const call = /** @type {Call} */ (fromEntries(taken));
+  const { fd = descriptors.min } = call.gateway;
+  if (!isInteger(fd) || fd < descriptors.min || fd > descriptors.max) {
+    throw new TypeError(`"gateway.fd" must be from ${descriptors.min} to ${descriptors.max}`);
+  }
+  return call;
 }
 
 /**

@@ -50,6 +50,30 @@ export interface ToolSchemas {
  */
 export class ToolError extends Error {}
 
+/** Whether the same use may succeed later, and what the failure says besides. */
+export interface ToolCallErrorDetails {
+  readonly retryable?: boolean | undefined;
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+  /** The step that failed: resolve, select_backend, validate_input, execute, validate_output. */
+  readonly op?: string | undefined;
+  /** Of a chain: its steps until the failure. */
+  readonly stepResults?: readonly StepResult[] | undefined;
+}
+
+/**
+ * A call of a tool that failed, or another use of `tools`. The message is the error's text.
+ *
+ * The code is one of the worker's error codes, or `NOT_ALLOWED`, `LIMIT_REACHED`, `GATEWAY_CLOSED`.
+ */
+export class ToolCallError extends Error {
+  constructor(code: string, text: string, details?: ToolCallErrorDetails);
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly data: Readonly<Record<string, unknown>> | undefined;
+  readonly op: string | undefined;
+  readonly stepResults: readonly StepResult[] | undefined;
+}
+
 /** What an artifact may be made of. Text is saved as UTF-8; a stream is saved chunk by chunk. */
 export type ArtifactContent =
   string | Uint8Array | ArrayBufferLike | AsyncIterable<string | Uint8Array>;
@@ -63,7 +87,7 @@ export interface ArtifactDescription {
 
 /**
  * What a tool knows of its call, and its ways to the outside: status updates, artifacts,
- * configuration. Every method returns a promise, but for `timeLeftSeconds`.
+ * configuration, other tools. Every method returns a promise, but for `timeLeftSeconds`.
  */
 export interface ToolContext {
   /** The caller, as the request says it. */
@@ -85,6 +109,9 @@ export interface ToolContext {
    * happens; otherwise the process ends at once.
    */
   readonly signal: AbortSignal;
+
+  /** The tools that this tool may call: what it imports as `tools`. */
+  readonly tools: Tools;
 
   /** Seconds until the deadline, at least 0; undefined without one. */
   timeLeftSeconds(): number | undefined;
@@ -212,7 +239,148 @@ export interface ToolContextOptions {
   readonly tracestate?: string;
   /** What the tool finds as its `signal`; one that never aborts where not given. */
   readonly signal?: AbortSignal;
+  /** What the tool finds as its `tools`; those of the package where not given. */
+  readonly tools?: Tools;
 }
 
 /** A context for the test of a tool. In a sandbox the runner makes one per call. */
 export function createToolContext(options?: ToolContextOptions): ToolContext;
+
+/**
+ * The tools that this tool may call, as the `gateway` of its manifest entry says.
+ *
+ * ```ts
+ * const rows = await tools.call("sales:query", { region: "West" });
+ * const same = await tools.sales.query({ region: "West" });
+ * ```
+ *
+ * Every method but `artifactsOf` rejects with a ToolCallError: `NOT_ALLOWED` where there is no
+ * gateway, `GATEWAY_CLOSED` after the worker has closed it. For arguments of a wrong kind it
+ * rejects with a TypeError or a RangeError, and with the signal's reason when that aborts. Any
+ * number of calls may run at the same time. Worker threads and child processes cannot use it.
+ */
+export const tools: Tools;
+
+/** See `tools`. `tools.NAMESPACE.NAME` and `tools.NAME` call the tool of that name. */
+export type Tools = ToolMethods & { readonly [name: string]: ToolNamespace };
+
+/** Operations on tools. A tool's id is `namespace:name`, or `name` for one without a namespace. */
+export interface ToolMethods {
+  /** Calls a tool; resolves with its result, an object that belongs to the caller. */
+  call<Result extends object = Record<string, unknown>>(
+    id: string,
+    args?: object,
+    options?: CallOptions,
+  ): Promise<Result>;
+
+  /**
+   * Calls tools one after the other until one fails; resolves with the last result, `{}` for no
+   * steps. A ToolCallError has the results so far in `stepResults`.
+   */
+  chain<Result extends object = Record<string, unknown>>(
+    steps: Iterable<ChainStep>,
+    options?: CallOptions,
+  ): Promise<Result>;
+
+  /** Tools that match words, best first; at most `limit`, 10 where not given. */
+  search(
+    query: string,
+    options?: CallOptions & { readonly limit?: number },
+  ): Promise<ToolSummary[]>;
+
+  /** The namespaces of the tools. */
+  namespaces(options?: CallOptions): Promise<string[]>;
+
+  /** What a tool does and takes; all that is known where no level is given. */
+  describe(
+    id: string,
+    options?: CallOptions & { readonly level?: "summary" | "schema" | "full" },
+  ): Promise<ToolDescription>;
+
+  /** Examples of a tool's use; at most `max`, 3 where not given. */
+  examples(id: string, options?: CallOptions & { readonly max?: number }): Promise<ToolExample[]>;
+
+  /** The content of an artifact of the call's user and session; the newest version if not given. */
+  loadArtifact(
+    filename: string,
+    options?: CallOptions & { readonly version?: number | undefined },
+  ): Promise<Buffer<ArrayBuffer>>;
+
+  /** The artifacts that the call with this result created; of a chain, those of all steps. */
+  artifactsOf(result: object): readonly CreatedArtifact[];
+}
+
+export interface CallOptions {
+  /** Cancels the call when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Calls one tool. */
+export type ToolFunction = <Result extends object = Record<string, unknown>>(
+  args?: object,
+  options?: CallOptions,
+) => Promise<Result>;
+
+/** The tools of a namespace by name; as a function, the tool of this name without a namespace. */
+export type ToolNamespace = ToolFunction & { readonly [name: string]: ToolFunction };
+
+/** A call in a chain. */
+export interface ChainStep {
+  /** The tool's id. */
+  readonly tool: string;
+  readonly args?: object;
+  /** Whether the result of the step before becomes the argument `previous`. */
+  readonly usePrevious?: boolean;
+}
+
+/** What became of a step of a chain. */
+export interface StepResult {
+  readonly toolId: string;
+  readonly structured?: Readonly<Record<string, unknown>>;
+  readonly artifacts?: readonly CreatedArtifact[];
+  readonly error?: {
+    readonly code: string;
+    readonly message: string;
+    readonly retryable: boolean;
+    readonly data?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** An artifact that a called tool created. */
+export interface CreatedArtifact {
+  readonly filename: string;
+  readonly version: number;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+}
+
+/** A tool in the results of a search. */
+export interface ToolSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly shortDescription: string;
+  readonly tags: readonly string[];
+}
+
+/** A tool's documentation. */
+export interface ToolDescription {
+  readonly id: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly summary: string;
+  /** JSON Schema of the arguments, from level "schema". */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  /** JSON Schema of the result, from level "schema". */
+  readonly returns?: Readonly<Record<string, unknown>>;
+  readonly notes?: string;
+  readonly examples?: readonly ToolExample[];
+}
+
+/** An example of a tool's use. */
+export interface ToolExample {
+  readonly title?: string;
+  readonly description: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly resultHint?: string;
+}

@@ -1,0 +1,146 @@
+/**
+ * Runs the real Node tool runner with a channel whose other end is a gateway of the test's.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Duplex, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { main, parkCommand, runnerDir, toolsDirectory } from "../run-node-tool.ts";
+
+/** A line of the runner's. */
+export interface Request {
+  readonly type: string;
+  readonly id: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** A line of the gateway's, without the id. */
+export interface Answer {
+  readonly type: "response" | "error";
+  readonly payload: object;
+}
+
+/** The gateway's end of the channel. */
+export interface Gateway {
+  readonly socket: Duplex;
+  readonly requests: Request[];
+  answer(id: string, answer: Answer): void;
+}
+
+/** What a gateway does with a request; the answer if it has one now. */
+export type Serve = (request: Request, gateway: Gateway) => Answer | undefined;
+
+export interface GatewayRun {
+  readonly document: Record<string, unknown> | undefined;
+  readonly requests: readonly Request[];
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface GatewayRunOptions {
+  /** Whether the runner has waited for its call. */
+  readonly isParked?: boolean;
+  /** Whether the tool imports a copy of the runner's directory, as in a sandbox. */
+  readonly hasOwnCopy?: boolean;
+  /** Members of runner_args.json that replace the usual ones. */
+  readonly members?: object;
+}
+
+export const response = (payload: object): Answer => ({ type: "response", payload });
+export const failure = (payload: object): Answer => ({ type: "error", payload });
+/** Of `run_tool`. */
+export const result = (structured: object, artifacts: readonly object[] = []): Answer =>
+  response({ structured, artifacts });
+
+/** The wake channel of a parked runner is 3. */
+const gatewayFd = 4;
+const environment = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
+
+/** Runs a tool whose async function has this body, with `ctx`, `tools` and `ToolCallError`. */
+export function runWithGateway(
+  body: string,
+  serve: Serve,
+  options: GatewayRunOptions = {},
+): Promise<GatewayRun> {
+  const source = `
+    import { ToolCallError, tools } from "secure-tool-runtime/tool";
+    export async function run(args, ctx) { ${body} }`;
+  return runModule(source, serve, options);
+}
+
+/** Runs `run` of a module with this text to its end. */
+export async function runModule(
+  source: string,
+  serve: Serve,
+  { isParked = false, hasOwnCopy = false, members = {} }: GatewayRunOptions = {},
+): Promise<GatewayRun> {
+  const directory = await toolsDirectory({ "tools/tool.mjs": source });
+  const [toolsDir, outputDir] = [join(directory, "tools"), join(directory, "output")];
+  await mkdir(outputDir);
+  const ownCopy = join(directory, "node_modules/secure-tool-runtime");
+  if (hasOwnCopy) await cp(runnerDir, ownCopy, { recursive: true });
+  const argsFile = join(directory, "runner_args.json");
+  const call = JSON.stringify({
+    module: "tool.mjs",
+    function: "run",
+    result_file: join(directory, "result.json"),
+    output_dir: outputDir,
+    tools_dir: toolsDir,
+    gateway: { fd: gatewayFd },
+    ...members,
+  });
+  if (!isParked) await writeFile(argsFile, call);
+  const argv = isParked
+    ? [...fromThree, ...parkCommand, "tool.mjs", toolsDir, argsFile]
+    : [...main, argsFile];
+  const [program = "", ...rest] = argv;
+  const child = spawn(program, rest, {
+    cwd: directory,
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe", isParked ? "pipe" : "ignore", "pipe"],
+  });
+  const gateway = serving(child.stdio[gatewayFd] as unknown as Duplex, serve);
+  const ended = once(child, "exit");
+  const output = [text(child.stdout as Readable), text(child.stderr as Readable)] as const;
+  if (isParked) {
+    const wake = child.stdio[3] as unknown as Duplex;
+    await Promise.race([once(wake, "data"), ended]);
+    await writeFile(argsFile, call);
+    wake.end("call\n");
+  }
+  const [exitCode] = (await ended) as [number | null];
+  const [stdout, stderr] = await Promise.all(output);
+  const document = await readFile(join(directory, "result.json"), "utf8").catch(() => undefined);
+  return {
+    document: document === undefined ? undefined : (JSON.parse(document) as GatewayRun["document"]),
+    requests: gateway.requests,
+    exitCode,
+    stdout,
+    stderr,
+  };
+}
+
+/** Moves the wake channel to where a worker has it. */
+const fromThree = ["/bin/sh", "-c", 'exec "$@" <&3 3<&-', "sh"];
+
+function serving(socket: Duplex, serve: Serve): Gateway {
+  const gateway: Gateway = {
+    socket,
+    requests: [],
+    answer: (id, answer) => void socket.write(`${JSON.stringify({ id, ...answer })}\n`),
+  };
+  const lines = createInterface({ input: socket });
+  // Of the socket: the runner may end while it is being written to.
+  lines.on("error", () => undefined);
+  lines.on("line", (line) => {
+    const request = JSON.parse(line) as Request;
+    gateway.requests.push(request);
+    const answer = serve(request, gateway);
+    if (answer !== undefined) gateway.answer(request.id, answer);
+  });
+  return gateway;
+}

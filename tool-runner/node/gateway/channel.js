@@ -1,0 +1,176 @@
+/**
+ * The channel to the worker's gateway. See tool-runner/PROTOCOL.md, "Tools of a program".
+ */
+import { Socket } from "node:net";
+import { ToolCallError } from "../context.js";
+import { encode } from "../json.js";
+
+/** @import { ToolCallErrorDetails } from "../tool.js" */
+
+/** Bytes of a request's line; the worker closes the channel at a longer one. */
+const requestMaxBytes = 1024 * 1024;
+/** Values of a request, for the same reason. */
+const requestMaxValues = 250_000;
+/** Bytes of an answer's line. */
+const answerMaxBytes = 32 * 1024 * 1024;
+const newline = "\n".charCodeAt(0);
+
+/** @typedef {Record<string, unknown>} Payload */
+/**
+ * A request without an answer.
+ *
+ * @typedef {{ resolve: (payload: Payload) => void, reject: (error: unknown) => void }} Pending
+ */
+
+/** Sends requests and receives their answers, in any order. Owns the descriptor. */
+export class Channel {
+  #socket;
+  /** @type {Map<string, Pending>} by the request's id */
+  #pending = new Map();
+  #lastId = 0;
+  /** The line that arrives, in pieces: joined once, when it is complete. */
+  #pieces = /** @type {Buffer[]} */ ([]);
+  #piecesBytes = 0;
+  #isClosed = false;
+
+  /** @param {number} fd a stream socket */
+  constructor(fd) {
+    this.#socket = new Socket({ fd, readable: true, writable: true });
+    this.#socket.on("data", (chunk) => this.#onData(chunk));
+    this.#socket.on("error", () => this.#close());
+    this.#socket.on("close", () => this.#close());
+    this.#socket.unref();
+  }
+
+  /**
+   * Resolves with the payload of the response. Rejects with ToolCallError, with a NotJson error for
+   * a payload that JSON cannot express, and with the signal's reason once it aborts.
+   *
+   * @param {string} type
+   * @param {Payload} payload
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<Payload>}
+   */
+  async request(type, payload, signal) {
+    signal?.throwIfAborted();
+    const id = `${(this.#lastId += 1)}`;
+    const line = `{"type":"${type}","id":"${id}","payload":${encode(payload)}}\n`;
+    checkSize(line);
+    if (this.#isClosed) throw closed();
+    const { promise, resolve, reject } = Promise.withResolvers();
+    const cancel = () => {
+      if (this.#settled(id) === undefined) return;
+      this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
+      reject(signal?.reason);
+    };
+    this.#pending.set(id, { resolve, reject });
+    // A process that waits for nothing but an answer lives on.
+    this.#socket.ref();
+    this.#socket.write(line);
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /**
+   * Takes a request from those without an answer; undefined for an unknown id, which is that of a
+   * cancelled request.
+   *
+   * @param {string} id
+   */
+  #settled(id) {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#socket.unref();
+    return pending;
+  }
+
+  /** @param {Buffer} chunk */
+  #onData(chunk) {
+    let rest = chunk;
+    for (let end = rest.indexOf(newline); end >= 0; end = rest.indexOf(newline)) {
+      const line = Buffer.concat([...this.#pieces, rest.subarray(0, end)]);
+      this.#pieces = [];
+      this.#piecesBytes = 0;
+      rest = rest.subarray(end + 1);
+      if (!this.#onLine(line)) return this.#close();
+    }
+    this.#pieces.push(rest);
+    this.#piecesBytes += rest.length;
+    if (this.#piecesBytes > answerMaxBytes) this.#close();
+  }
+
+  /**
+   * Settles the request that a line answers. False for what is no answer.
+   *
+   * @param {Buffer} line
+   */
+  #onLine(line) {
+    let message;
+    try {
+      message = JSON.parse(line.toString("utf8"));
+    } catch {
+      return false;
+    }
+    const { type, id, payload } = Object(message);
+    if (typeof payload !== "object" || payload === null) return false;
+    if (type === "response") this.#settled(id)?.resolve(payload);
+    else if (type === "error") this.#settled(id)?.reject(errorOf(payload));
+    else return false;
+    return true;
+  }
+
+  #close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#socket.destroy();
+    for (const id of [...this.#pending.keys()]) this.#settled(id)?.reject(closed());
+  }
+}
+
+/**
+ * @param {string} line
+ * @throws {ToolCallError} INVALID_REQUEST
+ */
+function checkSize(line) {
+  const sizeBytes = Buffer.byteLength(line);
+  if (sizeBytes > requestMaxBytes) {
+    const text = `The request has ${sizeBytes} bytes, more than the ${requestMaxBytes} that are accepted`;
+    throw new ToolCallError("INVALID_REQUEST", text);
+  }
+  // Each value takes a character at least.
+  if (line.length > requestMaxValues && valuesIn(line) > requestMaxValues) {
+    const text = `The request has more than the ${requestMaxValues} values that are accepted`;
+    throw new ToolCallError("INVALID_REQUEST", text);
+  }
+}
+
+/**
+ * Values of a JSON text, as the worker bounds them: commas and containers.
+ *
+ * @param {string} json
+ */
+function valuesIn(json) {
+  let values = 1;
+  let isText = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const character = json[index];
+    if (character === '"') isText = !isText;
+    else if (isText && character === "\\") index += 1;
+    else if (!isText && (character === "," || character === "{" || character === "[")) values += 1;
+  }
+  return values;
+}
+
+function closed() {
+  return new ToolCallError("GATEWAY_CLOSED", "The channel to the worker's gateway is closed");
+}
+
+/** @param {Payload} payload of an error */
+function errorOf({ code, error, ...details }) {
+  const { retryable, data, op, stepResults } = /** @type {ToolCallErrorDetails} */ (details);
+  return new ToolCallError(`${code}`, `${error}`, { retryable, data, op, stepResults });
+}
