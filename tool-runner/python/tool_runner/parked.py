@@ -63,14 +63,23 @@ def refuse(channel: int, reason: str) -> None:
     os._exit(1)
 
 
-def serve(channel: int, args_file: str, before_exit: object = None) -> int:
-    """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`."""
+def serve(
+    channel: int, args_file: str, before_exit: object = None, gateway: "int | None" = None
+) -> int:
+    """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`.
+
+    `gateway` is the descriptor of the call's gateway where the call itself does not know it.
+    """
     report(channel, {"ready": True})
     if os.read(channel, len(_CALL)) != _CALL:
         os._exit(0)
     os.close(channel)
     call = take(args_file)
-    return 1 if call is None else answer(call, before_exit)
+    if call is None:
+        return 1
+    if gateway is not None:
+        call.gateway = {"fd": gateway}
+    return answer(call, before_exit)
 
 
 def report(channel: int, message: dict) -> None:
