@@ -19,8 +19,8 @@ def park(argv: "list[str]") -> int:
     if len(argv) != 5:
         return fail("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     module, tools_dir, args_file, channel = take_parameters(argv)
-    prepare(tools_dir)
-    status = load(module, channel)
+    has_gateway = bool(prepare(tools_dir) - {channel})
+    status = load(module, channel, has_gateway)
     return serve(channel, args_file) if status is None else status
 
 
@@ -34,7 +34,7 @@ def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
     return module, tools_dir, args_file, _take_channel()
 
 
-def load(module: str, channel: int) -> "int | None":
+def load(module: str, channel: int, has_gateway: bool) -> "int | None":
     """Imports a module and what its calls need. Reports and ends where it cannot be imported.
 
     Returns the exit status of a process that the module has forked.
@@ -48,7 +48,7 @@ def load(module: str, channel: int) -> "int | None":
         refuse(channel, describe(error))
     if os.getpid() != runner_pid:
         return 0
-    _load_what_calls_need(module)
+    _load_what_calls_need(module, has_gateway)
     try:
         for _ in range(_WARM_UPS):
             warm_up()
@@ -102,7 +102,9 @@ def _take_channel() -> int:
     return channel
 
 
-def _load_what_calls_need(module: str) -> None:
+def _load_what_calls_need(module: str, has_gateway: bool) -> None:
+    if has_gateway:
+        from secure_tool_runtime.gateway import tools  # noqa: F401
     from . import artifact_parameters, class_tools, results, values  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
