@@ -62,6 +62,11 @@ export interface ArgumentRules {
   readonly coerce: boolean;
 }
 
+/** The tools that a tool may call while it runs. */
+export interface GatewayGrant {
+  readonly tools: readonly string[];
+}
+
 /** The manifest's parts of a tool's description; undefined parts are derived from the code. */
 export type GivenDescription = Partial<PublishedDescription>;
 
@@ -108,6 +113,8 @@ export interface ToolEntry {
   readonly warm: WarmBounds;
   /** Names of the worker's environment variables that the tool receives. */
   readonly env: readonly string[];
+  /** Its gateway to other tools; undefined for none. */
+  readonly gateway?: GatewayGrant;
 }
 
 /** A tool of the file that is not served. */

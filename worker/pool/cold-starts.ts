@@ -47,6 +47,7 @@ export async function prepareRequest(
     devices: granted.devices,
     environment: new Map([...environment, ...(network?.environment ?? [])]),
     network,
+    hasGateway: entry.gateway !== undefined,
   };
   const owned = held.move();
   return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -124,10 +124,18 @@ export interface ToolRunner extends AsyncDisposable {
   warm?(tool: ToolEntry): void;
 }
 
+/** A sandbox as `runner_args.json` names its parts. */
+export interface RunnerPlaces extends Pick<Sandbox, "locate"> {
+  readonly tools: string;
+  /** Undefined where the sandbox has no gateway. */
+  readonly gatewayFd?: number | undefined;
+}
+
 /**
  * The content of `runner_args.json` (tool-runner/PROTOCOL.md), the same for every language.
  *
- * @param paths the directory of tools as every sandbox has it, and what this one calls such a path
+ * @param inside the directory of tools as every sandbox has it, what this one calls such a path,
+ *   and the descriptor of its gateway
  * @param limits the largest `result.json` that the worker will read, and the epoch milliseconds at
  *   which the time limit ends the tool
  */
@@ -138,12 +146,12 @@ export function runnerArgs(
     "args" | "toolConfig" | "taskId" | "caller" | "traceparent" | "tracestate"
   >,
   artifacts: ReadonlyMap<string, StagedArtifact>,
-  paths: { readonly tools: string } & Pick<Sandbox, "locate">,
+  inside: RunnerPlaces,
   limits: { readonly maxResultBytes: number; readonly deadlineMs?: number },
 ): JsonObject {
-  const inWork = (name: string): string => paths.locate(`${workDirInside}/${name}`);
+  const inWork = (name: string): string => inside.locate(`${workDirInside}/${name}`);
   const inputs = [...artifacts].map(
-    ([parameter, input]) => [parameter, { ...input, path: paths.locate(input.path) }] as const,
+    ([parameter, input]) => [parameter, { ...input, path: inside.locate(input.path) }] as const,
   );
   return {
     ...calledOf(tool),
@@ -159,7 +167,7 @@ export function runnerArgs(
     status_pipe: inWork(workDirNames.status),
     result_file: inWork(workDirNames.result),
     output_dir: inWork(workDirNames.output),
-    tools_dir: paths.locate(paths.tools),
+    tools_dir: inside.locate(inside.tools),
     task_id: invocation.taskId,
     user_id: invocation.caller.userId,
     session_id: invocation.caller.sessionId,
@@ -168,6 +176,7 @@ export function runnerArgs(
     ...(limits.deadlineMs !== undefined && { deadline_ms: limits.deadlineMs }),
     ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
     ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
+    ...(inside.gatewayFd !== undefined && { gateway: { fd: inside.gatewayFd } }),
   };
 }
 

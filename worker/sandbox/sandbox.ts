@@ -2,7 +2,7 @@
  * The sandbox contract: two verbs, acquire and start, so that cold, parked and long-lived sandboxes
  * are one shape.
  */
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { NetworkUsage } from "../protocol/execution.ts";
 import type { LimitName, LimitReached, Limits, Mechanism } from "../protocol/resource-limits.ts";
 import type { Clock } from "../support/clock.ts";
@@ -17,6 +17,12 @@ import type { WorkDir } from "./work/work-dir.ts";
  * backend mounts nothing, {@link Sandbox.locate} gives its path on the host.
  */
 export const workDirInside = "/sandbox/work";
+
+/**
+ * The descriptor of the gateway in a command whose sandbox has one. A child of a template knows a
+ * number of its own: tool-runner/PROTOCOL.md, "Templates".
+ */
+export const gatewayFd = 9;
 
 /** A part of the host that a sandbox sees read-only. */
 export interface ReadOnlyMount {
@@ -59,6 +65,8 @@ export interface SandboxRequest {
   readonly environment: ReadonlyMap<string, string>;
   /** Serves its network where the profile has neither none nor the host's. */
   readonly network?: SandboxNetwork | undefined;
+  /** Whether the command inherits a stream socket, whose other end is `Execution.gateway`. */
+  readonly hasGateway?: boolean;
 }
 
 /** A command line, with paths as they are inside. */
@@ -119,6 +127,11 @@ export interface Execution {
   readonly exited: Promise<ExitReport>;
   /** Undefined unless the launch has `hasStdin`. Its owner ends it. */
   readonly stdin: Writable | undefined;
+  /**
+   * The other end of the command's gateway; undefined unless the request has `hasGateway`. Paused
+   * until its caller resumes it. The sandbox destroys it at the end of the execution.
+   */
+  readonly gateway: Duplex | undefined;
   /**
    * Output from the first byte when read from the start, else from the reported tail on. A command
    * waits for its reader; without one the output is dropped. It ends soon after `exited`.

@@ -60,6 +60,11 @@ export interface SubprocessOptions {
   readonly hasHold?: boolean;
   /** Whether the descriptor after these is a pipe that the child writes to. */
   readonly hasReport?: boolean;
+  /**
+   * A number behind all of these for a descriptor that is a stream socket, whose other end is
+   * `socket`.
+   */
+  readonly socketFd?: number | undefined;
 }
 
 /** A running child. */
@@ -76,6 +81,8 @@ export interface Subprocess {
   readonly stderr: Readable;
   /** What the child writes to its report descriptor, or undefined when it has none. */
   readonly report: Readable | undefined;
+  /** Paused; undefined without a `socketFd`. */
+  readonly socket?: Duplex | undefined;
   /** Fulfils when the process has ended; its output may still be read by `output`. */
   readonly exited: Promise<SubprocessExit>;
   /** Fulfils when the process has ended and all its pipes are at their ends. */
@@ -100,6 +107,9 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   const holdFd = firstInputFd + inputs.length;
   const reportFd = holdFd + Number(options.hasHold ?? false);
   const channelFd = reportFd + Number(options.hasReport ?? false);
+  const { socketFd } = options;
+  // What is ignored there is not open in the child.
+  const gap = Math.max(0, (socketFd ?? 0) - channelFd - Number(options.hasChannel ?? false));
   const [file, argv] = options.hasChannel
     ? withChannelAsInput(channelFd, options)
     : [options.file, options.argv];
@@ -115,6 +125,8 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       ...(options.hasHold ? ["pipe" as const] : []),
       ...(options.hasReport ? ["pipe" as const] : []),
       ...(options.hasChannel ? ["pipe" as const] : []),
+      ...Array.from({ length: gap }, () => "ignore" as const),
+      ...(socketFd === undefined ? [] : ["pipe" as const]),
     ],
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
   });
@@ -141,6 +153,10 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
   channel?.on("error", ignoreBrokenPipe);
   const hold = options.hasHold ? (child.stdio[holdFd] as Writable) : undefined;
   hold?.on("error", ignoreBrokenPipe);
+  // The type of `stdio` knows no more than five.
+  const further: readonly (Readable | Writable | null | undefined)[] = child.stdio;
+  const socket = socketFd === undefined ? undefined : (further[socketFd] as Duplex);
+  socket?.on("error", ignoreBrokenPipe).pause();
   const stdin = child.stdio[0] ?? undefined;
   stdin?.on("error", ignoreBrokenPipe);
   return {
@@ -155,6 +171,7 @@ export async function startSubprocess(options: SubprocessOptions): Promise<Subpr
       return stderr.stream;
     },
     report,
+    socket,
     exited,
     closed,
     output: () => ({ stdout: stdout.read(), stderr: stderr.read() }),

@@ -103,6 +103,7 @@ async function start(
 class TerminalExecution implements Execution {
   readonly exited: Promise<ExitReport>;
   readonly stdin = undefined;
+  readonly gateway = undefined;
   readonly stdout = Readable.from([]);
   readonly stderr = Readable.from([]);
   readonly #child: ChildProcess;

@@ -513,8 +513,8 @@ function templateFilter()`,
     edits: [
       {
         file: "worker/sandbox/subprocess.ts",
-        from: '...(options.hasChannel ? ["pipe" as const] : []),\n    ],',
-        to: '...(options.hasChannel ? ["pipe" as const] : []),\n      "pipe" as const,\n    ],',
+        from: '...(options.hasChannel ? ["pipe" as const] : []),\n',
+        to: '...(options.hasChannel ? ["pipe" as const] : []),\n      "pipe" as const,\n',
       },
     ],
     named: { attacks: ["inherited_descriptors"] },

@@ -375,7 +375,7 @@ describe("the socket for children of a template", () => {
   test("lets nobody in who does not know a word, or who says nothing that is one", async () => {
     const directory = await temporaryDirectory();
     await using listener = await TemplateListener.open(directory, undefined);
-    using expected = listener.expect("word");
+    using expected = listener.expect("word", false);
     for (const greeting of ["other report\n", "word shell\n", "x".repeat(100), "\n"]) {
       const socket = await connect(directory);
       socket.write(greeting);
@@ -391,6 +391,30 @@ describe("the socket for children of a template", () => {
     const connected = expected.take();
     expect(Object.keys(connected)).toHaveLength(4);
     for (const socket of [...sockets, ...Object.values(connected)]) socket.destroy();
+  });
+
+  test.for([
+    ["once, from a child that has one", true],
+    ["never, from any other", false],
+  ] as const)("accepts a gateway %s", async ([, hasGateway]) => {
+    const directory = await temporaryDirectory();
+    await using listener = await TemplateListener.open(directory, undefined);
+    using expected = listener.expect("word", hasGateway);
+    const greet = async (role: string) => {
+      const socket = await connect(directory);
+      socket.write(`word ${role}\n`);
+      return socket;
+    };
+    const roles = ["report", "wake", "out", ...(hasGateway ? ["gateway"] : []), "err"];
+    const accepted = [];
+    for (const role of roles) {
+      if (role === "err") await once(await greet("gateway"), "close");
+      accepted.push(await greet(role));
+    }
+    await expected.connected;
+    const connected = expected.take();
+    for (const socket of [...accepted, ...Object.values(connected)]) socket.destroy();
+    expect(Object.keys(connected).sort()).toEqual(roles.sort());
   });
 });
 

@@ -14,7 +14,8 @@ import { openPythonRunner } from "../../../worker/runners/python.ts";
 import { type Installation, type ToolRunner, runnerArgs } from "../../../worker/runners/runner.ts";
 import { HostAccess } from "../../../worker/sandbox/host-access.ts";
 import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+import { type Execution, type SandboxBackend, gatewayFd } from "../../../worker/sandbox/sandbox.ts";
+import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -40,14 +41,28 @@ export interface ToolStartsOptions {
   readonly workerEnvironment?: Readonly<Record<string, string>>;
 }
 
+/** A call that runs. */
+export interface RunningCall {
+  readonly execution: Execution;
+  readonly workDir: WorkDir;
+}
+
 /** Tools that can be called. */
 export interface ToolStarts {
   readonly starts: Starts;
   readonly runners: ReadonlyMap<ToolEntry["runtime"], ToolRunner>;
   /** What is installed for each tool, by name. Change it, and then tell `starts`. */
   readonly installations: Map<string, Installation>;
-  /** Calls a tool in a sandbox of its own. Throws with what it printed where it has no result. */
-  call(entry: ToolEntry, args?: object): Promise<{ startMode: string; result: unknown }>;
+  /**
+   * Calls a tool in a sandbox of its own. Throws with what it printed where it has no result.
+   *
+   * @param follow told when the call has started
+   */
+  call(
+    entry: ToolEntry,
+    args?: object,
+    follow?: (call: RunningCall) => void,
+  ): Promise<{ startMode: string; result: unknown }>;
   /** Fulfils when an idle sandbox of the tool waits. */
   untilIdle(entry: ToolEntry): Promise<void>;
 }
@@ -113,7 +128,8 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     starts,
     runners,
     installations,
-    call: (entry, args = {}) => callOnce(starts, profile, entry, args),
+    call: (entry, args = {}, follow = () => undefined) =>
+      callOnce({ starts, profile, entry, args, follow }),
     untilIdle: ({ name }) =>
       vi.waitFor(() => {
         const stats = starts.stats.find(({ tool }) => tool === name);
@@ -134,7 +150,15 @@ export async function directoryOf(files: Files): Promise<string> {
   return directory;
 }
 
-async function callOnce(starts: Starts, profile: Profile, entry: ToolEntry, args: object) {
+interface Call {
+  readonly starts: Starts;
+  readonly profile: Profile;
+  readonly entry: ToolEntry;
+  readonly args: object;
+  readonly follow: (call: RunningCall) => void;
+}
+
+async function callOnce({ starts, profile, entry, args, follow }: Call) {
   await using taken = await starts.acquire(entry, profile, never);
   const { sandbox, tool, startMode } = taken;
   const caller = { userId: "", sessionId: "", appName: "" };
@@ -144,11 +168,17 @@ async function callOnce(starts: Starts, profile: Profile, entry: ToolEntry, args
     taskId: "",
     caller,
   };
-  const paths = { tools: tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
-  const content = runnerArgs(entry, invocation, new Map(), paths, { maxResultBytes: 1_000_000 });
+  const inside = {
+    tools: tool.toolsPath,
+    gatewayFd: entry.gateway && gatewayFd,
+    locate: (path: string) => sandbox.locate(path),
+  };
+  const content = runnerArgs(entry, invocation, new Map(), inside, { maxResultBytes: 1_000_000 });
   // Nobody reads statuses here.
   await sandbox.workDir.writeArguments(JSON.stringify({ ...content, status_pipe: "" }));
-  const report = await (await taken.start()).exited;
+  const execution = await taken.start();
+  follow({ execution, workDir: sandbox.workDir });
+  const report = await execution.exited;
   const left = await sandbox.workDir.openLeft("result.json");
   if (left === undefined) throw new Error(`no result: ${JSON.stringify(report)}`);
   await using handle = left.handle;

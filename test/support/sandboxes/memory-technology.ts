@@ -249,6 +249,7 @@ function execution(code: string): Execution {
   return {
     exited,
     stdin: undefined,
+    gateway: undefined,
     stdout: Readable.from([Buffer.from(code)]),
     stderr: Readable.from([]),
     stop: () => exited,

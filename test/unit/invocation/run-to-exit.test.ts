@@ -25,6 +25,7 @@ class Command implements Execution {
   readonly #end = Promise.withResolvers<ExitReport>();
   readonly exited = this.#end.promise;
   readonly stdin = undefined;
+  readonly gateway = undefined;
   readonly stdout = Readable.from([]);
   readonly stderr = Readable.from([]);
   readonly stops: number[] = [];

@@ -98,6 +98,13 @@ describe("the arguments of a tool runner", () => {
     ).toMatchObject({ deadline_ms: 1_795_200_128_599, traceparent, tracestate: "v=1" });
   });
 
+  test("have the descriptor of the gateway where the sandbox has one", () => {
+    const limits = { maxResultBytes: 1 };
+    const args = runnerArgs(tool, invocation, new Map(), { ...paths, gatewayFd: 9 }, limits);
+    expect(args).toMatchObject({ gateway: { fd: 9 } });
+    expect(runnerArgs(tool, invocation, new Map(), paths, limits)).not.toHaveProperty("gateway");
+  });
+
   test("do not say where the answer goes", () => {
     const text = JSON.stringify(
       runnerArgs(tool, invocation, new Map(), paths, { maxResultBytes: 1 }),

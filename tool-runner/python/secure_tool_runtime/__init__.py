@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .cancellation import Cancellation
     from .class_tools import DynamicTool, DynamicToolProvider
     from .facade import ToolContextFacade
+    from .gateway.results import ToolCallError, ToolCallResult
+    from .gateway.tools import Tools, tools
     from .results import TOOL_RESULT_SCHEMA_VERSION, DataDisposition, DataObject, ToolResult
 
 __all__ = [
@@ -28,12 +30,16 @@ __all__ = [
     "DataObject",
     "DynamicTool",
     "DynamicToolProvider",
+    "ToolCallError",
+    "ToolCallResult",
     "ToolContext",
     "ToolContextFacade",
     "ToolError",
     "ToolResult",
+    "Tools",
     "get_artifact_info",
     "is_artifact_type",
+    "tools",
 ]
 
 # Packages that tools of the original import, and that need not be installed.
@@ -48,10 +54,14 @@ _MODULE_OF = {
     "DynamicTool": "class_tools",
     "DynamicToolProvider": "class_tools",
     "TOOL_RESULT_SCHEMA_VERSION": "results",
+    "ToolCallError": "gateway.results",
+    "ToolCallResult": "gateway.results",
     "ToolContextFacade": "facade",
     "ToolResult": "results",
+    "Tools": "gateway.tools",
     "get_artifact_info": "artifacts",
     "is_artifact_type": "artifacts",
+    "tools": "gateway.tools",
 }
 
 

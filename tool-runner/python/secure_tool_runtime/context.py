@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .cancellation import Cancellation
+    from .gateway.tools import Tools
 
 
 class ToolContext:
@@ -35,6 +36,7 @@ class ToolContext:
         "_outputs",
         "_runner_pid",
         "_status",
+        "_tools",
         "app_name",
         "deadline",
         "session_id",
@@ -61,6 +63,7 @@ class ToolContext:
         tracestate: "str | None" = None,
         cancellation: "Cancellation | None" = None,
         runner_pid: "int | None" = None,
+        tools: "Tools | None" = None,
     ) -> None:
         """For the runner: SIGTERM to the process `runner_pid` ends the call."""
         self._output_dir = output_dir
@@ -71,6 +74,7 @@ class ToolContext:
         self._config = tool_config or {}
         self._outputs: "dict[str, dict[str, str]]" = {}
         self._runner_pid = runner_pid
+        self._tools = tools
         self.user_id: str = user_id
         self.session_id: str = session_id
         self.app_name: str = app_name
@@ -207,6 +211,18 @@ class ToolContext:
         import time
 
         return max(0.0, self.deadline - time.time())
+
+    @property
+    def tools(self) -> "Tools":
+        """
+        Other tools of the worker, if the manifest entry of this one has a `gateway`:
+        `await ctx.tools.call(name, {…})`, or `ctx.tools.sync` without await.
+        """
+        if self._tools is not None:
+            return self._tools
+        from .gateway.tools import tools
+
+        return tools
 
     @property
     def cancelled(self) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, overload
 
+    from .gateway.tools import Tools
+
 
 class IPCError(RuntimeError):
     """The runtime has nobody at the other end for what the tool asks."""
@@ -179,6 +181,11 @@ class ToolContextFacade:
     def time_left(self) -> "float | None":
         """As in ToolContext."""
         return self._context.time_left()
+
+    @property
+    def tools(self) -> "Tools":
+        """As in ToolContext."""
+        return self._context.tools
 
     @property
     def cancelled(self) -> bool:

@@ -19,8 +19,8 @@ def park(argv: "list[str]") -> int:
     if len(argv) != 5:
         return fail("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     module, tools_dir, args_file, channel = take_parameters(argv)
-    prepare(tools_dir)
-    status = load(module, channel)
+    has_gateway = bool(prepare(tools_dir) - {channel})
+    status = load(module, channel, has_gateway)
     return serve(channel, args_file) if status is None else status
 
 
@@ -34,7 +34,7 @@ def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
     return module, tools_dir, args_file, _take_channel()
 
 
-def load(module: str, channel: int) -> "int | None":
+def load(module: str, channel: int, has_gateway: bool) -> "int | None":
     """Imports a module and what its calls need. Reports and ends where it cannot be imported.
 
     Returns the exit status of a process that the module has forked.
@@ -48,7 +48,7 @@ def load(module: str, channel: int) -> "int | None":
         refuse(channel, describe(error))
     if os.getpid() != runner_pid:
         return 0
-    _load_what_calls_need(module)
+    _load_what_calls_need(module, has_gateway)
     try:
         for _ in range(_WARM_UPS):
             warm_up()
@@ -63,14 +63,23 @@ def refuse(channel: int, reason: str) -> None:
     os._exit(1)
 
 
-def serve(channel: int, args_file: str, before_exit: object = None) -> int:
-    """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`."""
+def serve(
+    channel: int, args_file: str, before_exit: object = None, gateway: "int | None" = None
+) -> int:
+    """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`.
+
+    `gateway` is the descriptor of the call's gateway where the call itself does not know it.
+    """
     report(channel, {"ready": True})
     if os.read(channel, len(_CALL)) != _CALL:
         os._exit(0)
     os.close(channel)
     call = take(args_file)
-    return 1 if call is None else answer(call, before_exit)
+    if call is None:
+        return 1
+    if gateway is not None:
+        call.gateway = {"fd": gateway}
+    return answer(call, before_exit)
 
 
 def report(channel: int, message: dict) -> None:
@@ -93,7 +102,9 @@ def _take_channel() -> int:
     return channel
 
 
-def _load_what_calls_need(module: str) -> None:
+def _load_what_calls_need(module: str, has_gateway: bool) -> None:
+    if has_gateway:
+        from secure_tool_runtime.gateway import tools  # noqa: F401
     from . import artifact_parameters, class_tools, results, values  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:

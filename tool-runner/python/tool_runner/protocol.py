@@ -32,6 +32,7 @@ _DEFAULTS = {
     "tracestate": "",
     "load_only": False,
     "describe": False,
+    "gateway": {},
 }
 
 

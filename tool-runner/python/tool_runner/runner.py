@@ -13,6 +13,8 @@ from .json_codec import decode, encode
 from .protocol import Call, error_document, result_document, take_call, write_result
 
 _FAILED = 1
+# Descriptors that the worker may hand on beside stdin, stdout and stderr.
+_HANDED_ON = range(3, 10)
 
 
 def main(argv: "list[str]") -> int:
@@ -54,9 +56,18 @@ def _is_abandoned(status_pipe: str) -> bool:
     return False
 
 
-def prepare(tools_dir: str) -> None:
-    """Makes the process ready for the tool's module."""
+def prepare(tools_dir: str) -> "set[int]":
+    """Makes the process ready for the tool's module. Returns the descriptors that the worker has
+    handed on, which no program of the tool inherits.
+    """
     exit.register()
+    inherited = set()
+    for descriptor in _HANDED_ON:
+        try:
+            os.set_inheritable(descriptor, False)
+            inherited.add(descriptor)
+        except OSError:
+            pass  # It is not open.
     if sys.stdout is not None:
         # Without a terminal Python holds output back, and a tool that is killed would lose it.
         sys.stdout.reconfigure(line_buffering=True)
@@ -64,6 +75,7 @@ def prepare(tools_dir: str) -> None:
         sys.path.insert(0, tools_dir)
     # By this the original's packages leave out what no tool needs.
     os.environ.setdefault("_SAM_SANDBOX_LIGHT", "1")
+    return inherited
 
 
 def answer(call: Call, before_exit: object = None) -> int:
@@ -74,6 +86,11 @@ def answer(call: Call, before_exit: object = None) -> int:
     """
     runner_pid = os.getpid()
     context = _context_of(call)
+    descriptor = call.gateway.get("fd")
+    if descriptor is not None:
+        from secure_tool_runtime import gateway
+
+        gateway.of_call = (descriptor, runner_pid)
     try:
         try:
             returned = _run_tool(call, context)

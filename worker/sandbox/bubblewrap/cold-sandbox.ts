@@ -146,6 +146,8 @@ export class ColdSandbox implements Sandbox {
         seccomp: isTemplate ? templateFilter() : host.seccomp,
         hasChannel: kind === "wait",
         hasStdin: kind === "call" && (launch.hasStdin ?? false),
+        // That of a template's child is the child's own.
+        hasGateway: !isTemplate && (this.#request.hasGateway ?? false),
         isHeld: network !== undefined,
         openUsage: () => this.#openUsage(),
         placement: placement(limits, cpuIds, this.#turn),

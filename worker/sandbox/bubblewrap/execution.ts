@@ -122,6 +122,10 @@ export class BwrapExecution implements Execution {
     return this.#child.stdin;
   }
 
+  get gateway(): Duplex | undefined {
+    return this.#child.socket;
+  }
+
   get stdout(): Readable {
     return this.#child.stdout;
   }

@@ -4,7 +4,7 @@
 import type { Clock } from "../../support/clock.ts";
 import type { SandboxUsage } from "../accounting/sandbox-usage.ts";
 import { ownerTagOptions } from "../orphans.ts";
-import { SandboxError } from "../sandbox.ts";
+import { SandboxError, gatewayFd } from "../sandbox.ts";
 import { firstInputFd, startSubprocess } from "../subprocess.ts";
 import { BwrapExecution } from "./execution.ts";
 import { putLast } from "./sandbox-processes.ts";
@@ -26,6 +26,8 @@ export interface BwrapCommand {
   readonly hasChannel?: boolean;
   /** Whether the command's descriptor 0 is a pipe. */
   readonly hasStdin?: boolean;
+  /** Whether the command's descriptor {@link gatewayFd} is a socket. */
+  readonly hasGateway?: boolean;
   /** What places bubblewrap, and so the sandbox, on some CPUs; see `placement`. */
   readonly placement: readonly string[];
   /** Opens the accounting, disposed with the sandbox; undefined for a trial without. */
@@ -80,6 +82,8 @@ export async function startBwrap(command: BwrapCommand, clock: Clock): Promise<B
         await usage?.enter(pid);
       },
       hasReport: true,
+      // bubblewrap hands it to the command, and closes it in processes of its own.
+      socketFd: command.hasGateway === true ? gatewayFd : undefined,
     });
     if (child.report === undefined) throw new Error("the child has no report descriptor");
     return new BwrapExecution(child, child.report, clock, usage);

@@ -187,7 +187,7 @@ class HostSandbox implements Sandbox {
   async start(launch: Launch): Promise<Execution> {
     if (this.#isStarted) throw new SandboxError("a sandbox is started once");
     this.#isStarted = true;
-    const { memoryBound, environment } = this.#request;
+    const { memoryBound, environment, hasGateway = false } = this.#request;
     // RLIMIT_NPROC would count all processes that the user has on this host.
     const limits = { ...this.limits, processes: Infinity };
     this.#execution = await startOnHost(
@@ -201,6 +201,7 @@ class HostSandbox implements Sandbox {
         ),
         workDir: this.workDir.path,
         hasStdin: launch.hasStdin ?? false,
+        hasGateway,
         uid: this.#options.uid,
         mark: this.#mark,
       },

@@ -2,13 +2,13 @@
  * One command on the bare host: started, watched until nothing that it left can be found, stopped.
  */
 import { readdirSync } from "node:fs";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import { readProc } from "../proc/files.ts";
 import { signalQuietly } from "../proc/processes.ts";
 import { readStat } from "../proc/stat.ts";
-import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
+import { type Execution, type ExitReport, SandboxError, gatewayFd } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, startSubprocess } from "../subprocess.ts";
 
@@ -30,6 +30,8 @@ export interface HostCommand {
   readonly workDir: string;
   /** Whether the command's descriptor 0 is a pipe. */
   readonly hasStdin: boolean;
+  /** Whether the command's descriptor {@link gatewayFd} is a socket. */
+  readonly hasGateway: boolean;
   readonly uid: number | undefined;
   /** Tells this command's processes from all others; see {@link HostExecution}. */
   readonly mark: number;
@@ -46,6 +48,7 @@ export async function startOnHost(command: HostCommand, clock: Clock): Promise<H
       env: command.environment,
       cwd: command.workDir,
       hasStdin: command.hasStdin,
+      socketFd: command.hasGateway ? gatewayFd : undefined,
       uid: command.uid,
     });
     return new HostExecution(child, mark, clock);
@@ -88,6 +91,10 @@ export class HostExecution implements Execution {
 
   get stdin(): Writable | undefined {
     return this.#child.stdin;
+  }
+
+  get gateway(): Duplex | undefined {
+    return this.#child.socket;
   }
 
   get stdout(): Readable {

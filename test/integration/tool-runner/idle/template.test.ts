@@ -12,7 +12,14 @@ import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { channelFd, python, runnerEntry } from "../run-tool.ts";
 
-const settings = { network: true, terminals: false, tmpfs: {}, filter: "", limits: {} };
+const settings = {
+  network: true,
+  terminals: false,
+  gateway: false,
+  tmpfs: {},
+  filter: "",
+  limits: {},
+};
 
 /** What a runner does with a module of this text when it is told `said`, and nothing more. */
 async function runTemplate(source: string, said: string, argv: readonly string[] = []) {

@@ -94,6 +94,7 @@ describe("what a template is told", () => {
     expect(said).toMatchObject({
       network: true,
       terminals: true,
+      gateway: false,
       tmpfs: { "/tmp": place, "/dev/shm": place, "/var": place },
       filter: "0102ff",
     });
@@ -105,6 +106,11 @@ describe("what a template is told", () => {
       AS: [limits.memoryBytes, limits.memoryBytes],
       CPU: [limits.cpuSeconds, limits.cpuSeconds + 1],
     });
+  });
+
+  test("is whether its children have a gateway", () => {
+    const settings = templateSettings({ ...request, hasGateway: true }, profile.limits, host);
+    expect(JSON.parse(settings)).toMatchObject({ gateway: true });
   });
 
   test.each([

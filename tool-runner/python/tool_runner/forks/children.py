@@ -18,6 +18,7 @@ from ..runner import warm_up
 
 # Purposes of a child's connections: the runner's descriptors, but for that of its first process.
 _ROLES = ("report", "wake", "out", "err")
+_GATEWAY_ROLE = "gateway"
 _GO = b"go\n"
 # From the runner: only its exit with 0 remains. Without it the answer waits until its memory is
 # freed, and comes after 8.9 in place of 7.3 ms. A tool that sends it ends its own sandbox.
@@ -32,6 +33,7 @@ class Children:
     def __init__(self, settings: dict, channel: int, args_file: str, generators: object) -> None:
         """Raises KeyError, ValueError or OSError for settings, or a machine, that do not fit."""
         self._isolation = Isolation(settings)
+        self._has_gateway = settings["gateway"]
         self._generators = generators
         self._channel = channel
         self._args_file = args_file
@@ -64,6 +66,7 @@ class Children:
         connection = None
         try:
             connection, wake, out, err = (_connect(order["word"], role) for role in _ROLES)
+            gateway = _connect(order["word"], _GATEWAY_ROLE) if self._has_gateway else None
             # Signals to a process group cross pid namespaces: without a session of its own, the
             # child would reach the template. In any sandbox the runner leads none.
             os.setsid()
@@ -90,17 +93,17 @@ class Children:
         for number, handler in ((_DONE, on_done), (signal.SIGCHLD, on_child_end)):
             # None stands for a handler of a library, which cannot be set again.
             signal.signal(number, handler or signal.SIG_DFL)
-        return self._run(wake, out, err)
+        return self._run(wake, out, err, gateway)
 
-    def _run(self, wake: int, out: int, err: int) -> int:
+    def _run(self, wake: int, out: int, err: int, gateway: "int | None") -> int:
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((null, 0), (out, 1), (err, 2)):
             os.dup2(source, target)
-        close_all_but({0, 1, 2, wake})
+        close_all_but({0, 1, 2, wake} if gateway is None else {0, 1, 2, wake, gateway})
         self._isolation.limit()
         warm_up()
         try:
-            return serve(wake, self._args_file, _report_done)
+            return serve(wake, self._args_file, _report_done, gateway)
         finally:
             # Cycles of objects may hold open files.
             gc.unfreeze()

@@ -26,16 +26,17 @@ def template(argv: "list[str]") -> int:
     close_all_but(own_descriptors)
     # Reads no more than there is, and leaves the descriptor to its owner.
     lines = open(channel, "rb", closefd=False)
-    settings = lines.readline()
-    if not settings:
+    line = lines.readline()
+    if not line:
         return 0
+    settings = decode(line)
     prepare(tools_dir)
-    status = load(module, channel)
+    status = load(module, channel, settings["gateway"])
     if status is not None:
         return status
     # Garbage may hold open files.
     gc.collect()
-    children = _prepare_children(decode(settings), channel, args_file, own_descriptors)
+    children = _prepare_children(settings, channel, args_file, own_descriptors)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

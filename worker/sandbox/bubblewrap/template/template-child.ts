@@ -2,7 +2,7 @@
  * A child of a template, from its connections to its end.
  */
 import type { Socket } from "node:net";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { signalQuietly } from "../../proc/processes.ts";
 import type { CapturedOutput } from "../../sandbox.ts";
@@ -57,6 +57,10 @@ export class TemplateChild implements Subprocess {
     const { report, out, err } = this.#sockets;
     for (const socket of [report, out, err]) socket.resume();
     this.report.write(goLine);
+  }
+
+  get socket(): Duplex | undefined {
+    return this.#sockets.gateway;
   }
 
   get stdout(): Readable {

@@ -11,9 +11,11 @@ import { readLine } from "../idle/read-line.ts";
 /** Purposes of a child's connections: its end, its wake channel, stdout and stderr. */
 const roles = ["report", "wake", "out", "err"] as const;
 type Role = (typeof roles)[number];
+/** That of a further one, which the children of some templates have. */
+const gatewayRole = "gateway";
 
 /** The connections of one child. */
-export type ChildSockets = Readonly<Record<Role, Socket>>;
+export type ChildSockets = Readonly<Record<Role, Socket>> & { readonly gateway?: Socket };
 
 /** Bound of a connection's first line. */
 const maxGreetingBytes = 64;
@@ -70,9 +72,9 @@ export class TemplateListener implements AsyncDisposable {
     }
   }
 
-  /** Accepts the child that knows this word. */
-  expect(word: string): ExpectedChild {
-    const arriving = new Arriving();
+  /** Accepts the child that knows this word, with a connection for its gateway if it has one. */
+  expect(word: string, hasGateway: boolean): ExpectedChild {
+    const arriving = new Arriving(hasGateway ? [...roles, gatewayRole] : roles);
     this.#expected.set(word, arriving);
     return {
       connected: arriving.complete.promise,
@@ -107,14 +109,20 @@ export class TemplateListener implements AsyncDisposable {
 /** The connections of one child so far. */
 class Arriving {
   readonly complete = Promise.withResolvers<void>();
+  readonly #roles: readonly string[];
   readonly #sockets = new Map<string, Socket>();
+
+  /** @param roles each of one connection */
+  constructor(roles: readonly string[]) {
+    this.#roles = roles;
+  }
 
   /** False for an unknown role, or one that has its connection. */
   add(role: string | undefined, socket: Socket): boolean {
-    const known = roles.find((candidate) => candidate === role);
+    const known = this.#roles.find((candidate) => candidate === role);
     if (known === undefined || this.#sockets.has(known)) return false;
     this.#sockets.set(known, socket);
-    if (this.#sockets.size === roles.length) this.complete.resolve();
+    if (this.#sockets.size === this.#roles.length) this.complete.resolve();
     return true;
   }
 

@@ -14,12 +14,15 @@ import type { HostFacts } from "../probe/probe.ts";
  */
 const spareFiles = 1_000;
 
+/** What the settings say of a request. */
+type SettingsRequest = Pick<SandboxRequest, "profile" | "memoryBound" | "hasGateway">;
+
 /**
  * The first line that a template reads. Throws SandboxError where this host cannot keep its
  * children as apart as others.
  */
 export function templateSettings(
-  { profile, memoryBound }: Pick<SandboxRequest, "profile" | "memoryBound">,
+  { profile, memoryBound, hasGateway }: SettingsRequest,
   limits: Limits,
   host: HostFacts,
 ): string {
@@ -33,6 +36,7 @@ export function templateSettings(
   return JSON.stringify({
     network: profile.network === "host",
     terminals: profile.terminals,
+    gateway: hasGateway ?? false,
     tmpfs: Object.fromEntries(directories.map((directory) => [directory, size])),
     filter: Buffer.from(host.seccomp).toString("hex"),
     // JSON writes null for those that are infinite.

@@ -178,9 +178,9 @@ class OpenTemplate implements Template {
   /** A child that has connected and waits. */
   async #fork(directory: string, signal: AbortSignal): Promise<TemplateChild> {
     const { newId, nextTurn, sandboxes } = this.#parts;
-    const { limits, listener, pid } = this.#opened;
+    const { limits, listener, pid, request } = this.#opened;
     const word = newId();
-    using expected = listener.expect(word);
+    using expected = listener.expect(word, request.hasGateway ?? false);
     const cpus = cpusFor(limits, sandboxes.host.cpuIds, nextTurn());
     const innerPid = await this.#channel.fork({ word, directory, cpus }, signal);
     const firstPid = firstOfNamespace(pid, innerPid);

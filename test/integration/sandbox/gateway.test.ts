@@ -1,0 +1,222 @@
+/**
+ * The gateway's channel through a sandbox: bytes in both directions by each start, for the runner
+ * alone, and gone with the sandbox.
+ */
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Duplex } from "node:stream";
+import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
+import { openHost } from "../../../worker/sandbox/host/backend.ts";
+import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
+import { patience } from "../../support/patience.ts";
+import { type RunningCall, openToolStarts } from "../../support/runners/tool-starts.ts";
+import { tool } from "../../unit/manifest/fixtures.ts";
+import {
+  backendOptions,
+  openDescriptors,
+  processesIn,
+  requireRoot,
+  sharedBackends,
+  temporaryDirectory,
+} from "./sandbox-host.ts";
+
+const source = `
+import os, subprocess, sys
+
+def sockets():
+    # But for stdout and stderr.
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[name] = os.readlink("/proc/self/fd/" + name)
+        except OSError:
+            pass
+    return {name: to for name, to in found.items() if to.startswith("socket:") and int(name) > 2}
+
+def call(ctx, value):
+    return dict(ctx.tools.sync.call("other:echo", {"value": value}))
+
+async def awaits(ctx, value):
+    return dict(await ctx.tools.other.echo(value=value))
+
+def look(ctx):
+    listing = "import os; print(*os.listdir('/proc/self/fd'))"
+    command = [sys.executable, "-I", "-c", listing]
+    listed = subprocess.run(command, close_fds=False, capture_output=True, text=True, check=True)
+    return {"sockets": sockets(), "child": listed.stdout.split()}
+
+def shows(ctx):
+    return dict(ctx.tools.sync.call("look", {"sockets": sockets()}))
+
+def writes(ctx, inherited):
+    (number,) = sockets().keys() - set(inherited)
+    return {"written": os.write(int(number), b"x" * 10_000)}
+
+def refused(ctx):
+    from secure_tool_runtime import ToolCallError
+    try:
+        ctx.tools.sync.call("other")
+    except ToolCallError as error:
+        return {"code": error.code, "sockets": sockets()}
+`;
+
+const openBubblewrap = sharedBackends();
+
+async function openOnHost(): Promise<SandboxBackend> {
+  const backend = await openHost(backendOptions(join(await temporaryDirectory(), "work")));
+  onTestFinished(() => backend[Symbol.asyncDispose]());
+  return backend;
+}
+
+/** What this test's process has inherited, which only worker/main.ts closes. */
+const inherited = new Set(inheritableDescriptors().map(String));
+const withoutInherited = (found: Readonly<Record<string, string>>): string[] =>
+  Object.keys(found).filter((name) => !inherited.has(name));
+
+interface Request {
+  readonly type: string;
+  readonly id: string;
+  readonly payload: { readonly id: string; readonly args: Record<string, unknown> };
+}
+
+/** Answers each request on a channel. */
+function answer(gateway: Duplex | undefined, structured: (request: Request) => object): void {
+  createInterface({ input: gateway! }).on("line", (line) => {
+    const request = JSON.parse(line) as Request;
+    const payload = { structured: structured(request), artifacts: [] };
+    gateway!.write(`${JSON.stringify({ type: "response", id: request.id, payload })}\n`);
+  });
+}
+
+const ways = ["cold", "pool", "template", "host"] as const;
+type Way = (typeof ways)[number];
+
+async function open(context: TestContext, way: Way, name: string, hasGateway = true) {
+  const backend = await (way === "host" ? openOnHost() : openBubblewrap(context));
+  const starts = await openToolStarts({ backend, files: { "tool.py": source } });
+  const startMode = way === "host" ? "cold" : way;
+  const entry = tool(name, {
+    module: "tool",
+    callable: { kind: "function", name },
+    start: startMode,
+    warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
+    ...(hasGateway && { gateway: { tools: ["other:echo"] } }),
+  });
+  starts.starts.follow([entry]);
+  const call = async (args: object, follow?: (running: RunningCall) => void) => {
+    if (startMode !== "cold") await starts.untilIdle(entry);
+    const called = await starts.call(entry, args, follow);
+    expect(called.startMode).toBe(startMode);
+    return called.result;
+  };
+  return { call, starts };
+}
+
+describe.for(ways)("with a gateway, by the start %s,", (way) => {
+  test.for(["call", "awaits"])("a tool calls another one: %s", async (name, context) => {
+    const { call } = await open(context, way, name);
+    const text = "é".repeat(200_000);
+    let gateway: Duplex | undefined;
+    const result = await call({ value: text }, ({ execution }) => {
+      gateway = execution.gateway;
+      expect([gateway!.readableFlowing, gateway!.listenerCount("data")]).toEqual([false, 0]);
+      answer(gateway, ({ payload }) => ({ twice: [payload.args["value"], payload.args["value"]] }));
+    });
+    expect(result).toEqual({ twice: [text, text] });
+    expect(gateway!.destroyed).toBe(true);
+  });
+
+  test("no program that it starts inherits the channel, and it has one", async (context) => {
+    const { call } = await open(context, way, "look");
+    const { sockets, child } = (await call({})) as {
+      sockets: Record<string, string>;
+      child: string[];
+    };
+    const [number] = withoutInherited(sockets);
+    expect(withoutInherited(sockets)).toHaveLength(1);
+    // The listing of the child itself has a descriptor, too.
+    const others = child.filter((name) => !inherited.has(name) && !["0", "1", "2"].includes(name));
+    expect(others).toHaveLength(1);
+    expect(child.includes(number!) && others[0] !== number).toBe(false);
+  });
+
+  test("no other process of the sandbox has it", async (context) => {
+    requireRoot(context);
+    context.skip(way === "host", "it has no other process");
+    const { call } = await open(context, way, "shows");
+    let workDir = "";
+    const seen: Promise<string[][]>[] = [];
+    await call({}, (running) => {
+      workDir = running.workDir.path;
+      const { gateway } = running.execution;
+      createInterface({ input: gateway! }).on("line", (line) => {
+        const { id, payload } = JSON.parse(line) as Request;
+        const [target] = Object.values(payload.args["sockets"] as Record<string, string>);
+        const holders = processesIn(workDir).then((ids) =>
+          Promise.all(ids.map((pid) => holds(pid, target!))),
+        );
+        seen.push(holders);
+        void holders.finally(() => {
+          const answered = { type: "response", id, payload: { structured: {}, artifacts: [] } };
+          gateway!.write(`${JSON.stringify(answered)}\n`);
+        });
+      });
+    });
+    const [processes] = await Promise.all(seen);
+    expect(processes!.length).toBeGreaterThan(1);
+    const holders = processes!.filter(([isHolder]) => isHolder === "holds");
+    expect(holders).toHaveLength(1);
+    expect(holders[0]![1]).not.toBe("1");
+  });
+
+  test("what nobody reads holds up no end", async (context) => {
+    const { call } = await open(context, way, "writes");
+    let gateway: Duplex | undefined;
+    const args = { inherited: [...inherited] };
+    const result = await call(args, ({ execution }) => (gateway = execution.gateway));
+    expect(result).toEqual({ written: 10_000 });
+    expect(gateway!.destroyed).toBe(true);
+  });
+});
+
+/** Whether a process has a socket open, and its number in its innermost pid namespace. */
+async function holds(pid: number, target: string): Promise<string[]> {
+  const names = await readdir(`/proc/${pid}/fd`);
+  const targets = await Promise.all(
+    names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")),
+  );
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const number = /^NSpid:.*\s(\d+)$/m.exec(status)![1]!;
+  return [targets.includes(target) ? "holds" : "", number];
+}
+
+describe.for(ways)("without a gateway, by the start %s,", (way) => {
+  test("a tool has no channel, and is told so", async (context) => {
+    const { call } = await open(context, way, "refused", false);
+    let gateway: unknown = "unknown";
+    const result = await call({}, ({ execution }) => (gateway = execution.gateway));
+    const { code, sockets } = result as { code: string; sockets: Record<string, string> };
+    expect({ code, sockets: withoutInherited(sockets) }).toEqual({
+      code: "NOT_ALLOWED",
+      sockets: [],
+    });
+    expect(gateway).toBeUndefined();
+  });
+});
+
+test.for(["pool", "template"] as const)(
+  "idle sandboxes with a gateway leave no descriptor: %s",
+  async (way, context) => {
+    await openBubblewrap(context);
+    const before = await openDescriptors();
+    for (let round = 0; round < 3; round++) {
+      const { starts } = await open(context, way, "call");
+      await starts.untilIdle(tool("call"));
+      await starts.starts[Symbol.asyncDispose]();
+    }
+    const settled = async () => expect(await openDescriptors()).toBeLessThanOrEqual(before + 3);
+    await vi.waitFor(settled, patience);
+  },
+);
