@@ -102,6 +102,8 @@ export interface SandboxConfig {
   /** The slots of all queues. */
   readonly maxConcurrent: number;
   readonly maxQueued: number;
+  /** Calls that have lent their slots. */
+  readonly maxSuspended: number;
   /** Memory of all sandboxes together that wait for calls; 0 is none that waits. */
   readonly maxWarmBytes: number;
   /** Host uid of sandboxes when the worker is root. */
@@ -230,6 +232,7 @@ function problem(name: PropertyKey | undefined, set: Environment, given: Environ
 
 function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
   const queues = values.WORKER_QUEUES ?? new Map([[defaultQueue, values.SANDBOX_MAX_CONCURRENT]]);
+  const maxConcurrent = sum(queues.values());
   const minFreeDiskBytes = values.SANDBOX_MIN_FREE_DISK_MB * bytesPerMegabyte;
   return {
     namespace: values.SAM_NAMESPACE,
@@ -263,8 +266,9 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
       credentialSources: values.CREDENTIAL_SOURCES,
       allowUnsafe: values.SANDBOX_ALLOW_UNSAFE === "1",
       minimum: values.SANDBOX_MINIMUM,
-      maxConcurrent: sum(queues.values()),
+      maxConcurrent,
       maxQueued: values.SANDBOX_MAX_QUEUED,
+      maxSuspended: values.SANDBOX_MAX_SUSPENDED ?? suspendedPerSlot * maxConcurrent,
       maxWarmBytes: values.WARM_MAX_MEMORY_MB * bytesPerMegabyte,
       uid: values.SANDBOX_UID,
       minFreeDiskBytes,
@@ -291,6 +295,9 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
     logFormat: values.LOG_FORMAT,
   };
 }
+
+/** Calls that lend their slots, for each slot. */
+const suspendedPerSlot = 4;
 
 function sum(counts: Iterable<number>): number {
   let total = 0;

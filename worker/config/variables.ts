@@ -231,6 +231,11 @@ export const variables = z.object({
     "100",
     "On a DevBroker, calls of a queue that wait for a slot; further ones are answered RESOURCE_EXHAUSTED. Other brokers keep them.",
   ),
+  SANDBOX_MAX_SUSPENDED: optional(
+    wholeNumber(1, maxCount),
+    `a whole number, 1 to ${maxCount}`,
+    "Calls that wait for tools that they have called, and lend their slots meanwhile. Default: four for each slot.",
+  ),
   WARM_MAX_MEMORY_MB: withDefault(
     wholeNumber(0, 2 ** 31),
     "megabytes",

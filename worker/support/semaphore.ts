@@ -1,6 +1,10 @@
 /**
- * A fair semaphore with a bounded queue.
+ * A semaphore with a bounded queue, fair within each priority.
  */
+
+/** Which waiter gets the next permit: the first of the highest priority. */
+export const priorities = { returning: 2, nested: 1, new: 0 } as const;
+export type Priority = keyof typeof priorities;
 
 /** All permits are taken, and the queue is full. */
 export class SemaphoreFullError extends Error {
@@ -17,13 +21,13 @@ interface Waiter {
   grant(): void;
 }
 
-/** A fair, bounded, abortable semaphore; `await using` releases its permits. */
+/** A bounded, abortable semaphore. */
 export class Semaphore {
   readonly capacity: number;
   readonly maxWaiting: number;
   #inUse = 0;
-  /** Insertion order is the order of arrival. */
-  readonly #waiters = new Set<Waiter>();
+  /** By priority; insertion order is the order of arrival. */
+  readonly #waiters = Object.keys(priorities).map(() => new Set<Waiter>());
 
   /** @param options `maxWaiting` is Infinity where callers limit the queue; say there which */
   constructor(options: { capacity: number; maxWaiting: number }) {
@@ -38,7 +42,7 @@ export class Semaphore {
 
   /** Length of the queue. */
   get waiting(): number {
-    return this.#waiters.size;
+    return this.#waiters.reduce((sum, { size }) => sum + size, 0);
   }
 
   /** A free permit, or undefined. The caller owns it, as that of {@link acquire}. */
@@ -48,13 +52,16 @@ export class Semaphore {
 
   /**
    * Waits for a permit. The caller disposes it; disposing twice is harmless. Rejects immediately
-   * with SemaphoreFullError when the queue is full, and with the signal's reason on abort.
+   * with SemaphoreFullError when the queue is full and the call is new, and with the signal's
+   * reason on abort. Callers bound the waiters of other priorities.
    */
-  async acquire(signal: AbortSignal): Promise<Disposable> {
+  async acquire(signal: AbortSignal, priority: Priority = "new"): Promise<Disposable> {
     signal.throwIfAborted();
     const lease = this.tryAcquire();
     if (lease !== undefined) return lease;
-    if (this.#waiters.size >= this.maxWaiting) throw new SemaphoreFullError(this.maxWaiting);
+    if (priority === "new" && this.waiting >= this.maxWaiting)
+      throw new SemaphoreFullError(this.maxWaiting);
+    const waiters = this.#waiters[priorities[priority]] ?? new Set();
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         grant: () => {
@@ -63,11 +70,11 @@ export class Semaphore {
         },
       };
       const onAbort = (): void => {
-        this.#waiters.delete(waiter);
+        waiters.delete(waiter);
         reject(signal.reason as Error);
       };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiters.add(waiter);
+      waiters.add(waiter);
     });
   }
 
@@ -85,9 +92,10 @@ export class Semaphore {
   }
 
   #grantNext(): void {
-    const next = this.#waiters.values().next();
-    if (next.done === true) return;
-    this.#waiters.delete(next.value);
-    next.value.grant();
+    const waiters = this.#waiters.findLast(({ size }) => size > 0);
+    const [next] = waiters ?? [];
+    if (next === undefined) return;
+    waiters?.delete(next);
+    next.grant();
   }
 }

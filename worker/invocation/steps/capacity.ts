@@ -5,10 +5,11 @@ import { statfs } from "node:fs/promises";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Clock } from "../../support/clock.ts";
-import { type Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
+import { type Priority, type Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
+import { type LentSlots, CallSlot } from "./call-slot.ts";
 
 /** Milliseconds for which a sample of the disk is valid. */
 const maxSampleAgeMs = 200;
@@ -17,6 +18,7 @@ const maxSampleAgeMs = 200;
 export interface CapacityParts {
   /** The slots of a queue. */
   readonly slotsOf: (queue: string) => Semaphore;
+  readonly lentSlots: LentSlots;
   readonly clock: Clock;
   /** The file system of work directories, which must have `minFreeDiskBytes` free. */
   readonly disk: FreeDisk;
@@ -28,30 +30,33 @@ interface WaitContext {
   readonly signal: AbortSignal;
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
+  /** `nested` for a call by a tool, so that workers which call each other come to an end. */
+  readonly priority: Priority;
 }
 
 /**
- * Waits for a slot while an answer can still arrive in time. The caller disposes the lease. Throws
+ * Waits for a slot while an answer can still arrive in time. The caller disposes it. Throws
  * InvocationError `RESOURCE_EXHAUSTED` when too many calls wait, or TimeLimitReached.
  */
 export async function leaseSlot(
-  { slotsOf, clock }: Pick<CapacityParts, "slotsOf" | "clock">,
+  { slotsOf, lentSlots, clock }: Pick<CapacityParts, "slotsOf" | "lentSlots" | "clock">,
   { queue }: Pick<ToolEntry, "queue">,
   times: CallTimes,
-  { signal, waitSignal, log }: WaitContext,
-): Promise<Disposable> {
+  { signal, waitSignal, log, priority }: WaitContext,
+): Promise<CallSlot> {
   const waitMs = remainingLimitMs(times, clock.nowMs());
   if (waitMs <= 0) throw new TimeLimitReached();
   const signals = [signal, waitSignal];
   for (const { aborted, reason } of signals) if (aborted) throw reason;
   const slots = slotsOf(queue);
   const free = slots.tryAcquire();
-  if (free !== undefined) return free;
+  if (free !== undefined) return new CallSlot(slots, lentSlots, free);
   // Before the agent's deadline, so that the answer arrives in time.
   const over = AbortSignal.timeout(waitMs);
   logEvent(log, "call.no_free_slot", { running: slots.inUse, waiting: slots.waiting });
   try {
-    return await slots.acquire(AbortSignal.any([...signals, over]));
+    const lease = await slots.acquire(AbortSignal.any([...signals, over]), priority);
+    return new CallSlot(slots, lentSlots, lease);
   } catch (error) {
     if (error instanceof SemaphoreFullError) {
       throw new InvocationError(

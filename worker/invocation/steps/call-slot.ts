@@ -1,0 +1,97 @@
+/**
+ * The slot of a call. While its tool waits for tools that it has called, the slot is lent, since
+ * as many such calls as slots would wait for each other forever.
+ * docs/adr/0044-lent-slots.md says why.
+ */
+import { InvocationError } from "../../protocol/errors.ts";
+import type { Semaphore } from "../../support/semaphore.ts";
+
+/** Bounds the calls of a worker whose slots are lent. */
+export class LentSlots {
+  /** `SANDBOX_MAX_SUSPENDED`. */
+  readonly max: number;
+  #count = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Counts one more. Throws InvocationError `RESOURCE_EXHAUSTED` beyond the bound. */
+  add(): void {
+    if (this.#count >= this.max) {
+      const message = `The worker is busy: ${this.max} calls wait for calls of their own already`;
+      throw new InvocationError("RESOURCE_EXHAUSTED", message);
+    }
+    this.#count++;
+  }
+
+  remove(): void {
+    this.#count--;
+  }
+}
+
+/** The slot of one call. Its owner disposes it. */
+export class CallSlot implements Disposable {
+  readonly #slots: Semaphore;
+  readonly #lent: LentSlots;
+  #lease: Disposable | undefined;
+  /** Calls of its own that have begun and not ended. */
+  #running = 0;
+  #isLent = false;
+  #isOver = false;
+
+  /** @param lease a permit of `slots`; the slot owns it from now on */
+  constructor(slots: Semaphore, lent: LentSlots, lease: Disposable) {
+    this.#slots = slots;
+    this.#lent = lent;
+    this.#lease = lease;
+  }
+
+  /**
+   * Call before a call of its own begins; then call `end`. Throws InvocationError
+   * `RESOURCE_EXHAUSTED` when too many slots are lent.
+   */
+  begin(): void {
+    if (this.#running === 0) this.#lend();
+    this.#running++;
+  }
+
+  /**
+   * Call when it has ended, before the tool gets the answer: after the last running one it waits
+   * for the slot, ahead of new calls. Rejects with the signal's reason.
+   */
+  async end(signal: AbortSignal): Promise<void> {
+    this.#running--;
+    if (this.#running > 0 || !this.#isLent) return;
+    const lease = await this.#slots.acquire(signal, "returning");
+    // Another call may have begun, or the slot have been disposed, meanwhile.
+    if (this.#isOver || this.#running > 0 || !this.#isLent) lease[Symbol.dispose]();
+    else this.#takeBack(lease);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    if (this.#isLent) this.#lent.remove();
+    this.#isLent = false;
+    this.#lease?.[Symbol.dispose]();
+    this.#lease = undefined;
+  }
+
+  #lend(): void {
+    if (this.#isLent || this.#isOver) return;
+    this.#lent.add();
+    this.#isLent = true;
+    this.#lease?.[Symbol.dispose]();
+    this.#lease = undefined;
+  }
+
+  #takeBack(lease: Disposable): void {
+    this.#isLent = false;
+    this.#lent.remove();
+    this.#lease = lease;
+  }
+}
