@@ -1,19 +1,15 @@
 /**
  * The limits of a gateway, and their names in errors.
  */
+import {
+  type GatewayLimits as NamedLimits,
+  defaultGatewayLimits as defaultNamedLimits,
+  mostGatewayLimits,
+} from "../protocol/gateway-limits.ts";
 import { GatewayError } from "./gateway.ts";
 
-/** Limits of one program. */
-export interface GatewayLimits {
-  /** Calls, those of chains and refused ones included. */
-  readonly maxToolCalls: number;
-  readonly maxChainSteps: number;
-  /** Calls at a time; others wait. A chain is one. */
-  readonly maxConcurrentCalls: number;
-  /** Calls of calls: 1 lets a program call tools, and no tool of those call others. */
-  readonly maxDepth: number;
-  /** Searches, lists and documents. */
-  readonly maxLookups: number;
+/** Limits of one program. Those that manifests cannot name are the same for all. */
+export interface GatewayLimits extends NamedLimits {
   /** Operations of all kinds; others wait, at most a second. */
   readonly maxOperationsPerSecond: number;
   /** Bytes of artifacts that are loaded. */
@@ -21,17 +17,13 @@ export interface GatewayLimits {
 }
 
 export const defaultGatewayLimits: GatewayLimits = {
-  maxToolCalls: 50,
-  maxChainSteps: 20,
-  maxConcurrentCalls: 8,
-  maxDepth: 3,
-  maxLookups: 200,
+  ...defaultNamedLimits,
   maxOperationsPerSecond: 100,
   maxArtifactBytes: 64 * 1024 * 1024,
 };
 
 /** Greatest `maxDepth`, whatever is configured. */
-export const greatestDepth = 5;
+export const greatestDepth = mostGatewayLimits.maxDepth;
 
 /** Refusals that end a program. */
 export const maxRefusals = 100;

@@ -7,6 +7,7 @@ import { toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { toGivenDescription } from "./fields/described.ts";
 import { toResourceLimits } from "./fields/executable.ts";
+import { toCatalogFields, toGatewayGrant } from "./fields/gateway.ts";
 import { toMount } from "./fields/host.ts";
 import { toPackageSet } from "./fields/packages.ts";
 import { toWarmBounds } from "./fields/warm.ts";
@@ -49,6 +50,8 @@ function toEntry(
     start: fields.start ?? "auto",
     warm: toWarmBounds(fields.warm),
     env: [...new Set(fields.env ?? [])],
+    catalog: toCatalogFields(fields),
+    gateway: toGatewayGrant(fields),
   };
 }
 

@@ -2,11 +2,13 @@
  * The tool manifest (design document, section 6).
  */
 import { startKinds } from "../protocol/execution.ts";
+import type { GatewayLimits } from "../protocol/gateway-limits.ts";
 import type { Network } from "../protocol/network-rules.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
+import type { JsonObject } from "../support/json/json.ts";
 
 /** Languages a tool can be written in; `executable` is a program of any language. */
 export const runtimes = ["python", "node", "executable"] as const;
@@ -70,6 +72,32 @@ export interface GatewayGrant {
 /** The manifest's parts of a tool's description; undefined parts are derived from the code. */
 export type GivenDescription = Partial<PublishedDescription>;
 
+/** Who may call a tool: agents, or tools with a gateway. */
+export type CallerKind = "direct" | "programmatic";
+
+/** A call that shows how a tool is used. */
+export interface ToolExample {
+  readonly title?: string;
+  readonly description: string;
+  readonly args: JsonObject;
+  readonly resultHint?: string;
+}
+
+/** What gateways know of a tool besides its description. */
+export interface CatalogFields {
+  readonly allowedCallers: ReadonlySet<CallerKind>;
+  readonly namespace: string | undefined;
+  readonly tags: readonly string[];
+  readonly examples: readonly ToolExample[];
+}
+
+/** What a tool may do by its gateway. */
+export interface GatewayGrant {
+  /** Ids, or `NAMESPACE:*`. */
+  readonly tools: readonly string[];
+  readonly limits: GatewayLimits;
+}
+
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */
 export interface ToolEntry {
   readonly name: string;
@@ -113,8 +141,9 @@ export interface ToolEntry {
   readonly warm: WarmBounds;
   /** Names of the worker's environment variables that the tool receives. */
   readonly env: readonly string[];
-  /** Its gateway to other tools; undefined for none. */
-  readonly gateway?: GatewayGrant;
+  readonly catalog: CatalogFields;
+  /** Undefined for a tool that calls no others. */
+  readonly gateway: GatewayGrant | undefined;
 }
 
 /** A tool of the file that is not served. */
@@ -143,6 +172,11 @@ export interface ManifestChange {
   readonly removed: readonly string[];
   /** Served before and after, by different entries. */
   readonly changed: readonly string[];
+}
+
+/** The id of a tool in gateways. */
+export function toolIdOf({ name, catalog }: Pick<ToolEntry, "name" | "catalog">): string {
+  return catalog.namespace === undefined ? name : `${catalog.namespace}:${name}`;
 }
 
 /** Tools that the worker subscribes to: it runs their calls, or answers with the reason. */

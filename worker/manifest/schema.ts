@@ -12,6 +12,7 @@ import { describedFields } from "./fields/described.ts";
 import { envNameField } from "./fields/env.ts";
 import { executableShape } from "./fields/executable.ts";
 import { providedField } from "./fields/provided.ts";
+import { gatewayFields } from "./fields/gateway.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
 import { interpreterField } from "./fields/interpreter.ts";
 import {
@@ -162,6 +163,7 @@ function commonShape(profile: ProfileSchema) {
       .max(maxEnvNames, envList)
       .nullish()
       .describe("Names of the worker's environment variables that the tool may see."),
+    ...gatewayFields,
   };
 }
 

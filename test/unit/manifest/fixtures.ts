@@ -45,6 +45,13 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     start: "auto",
     warm: { min: 0, max: 16 },
     env: [],
+    catalog: {
+      allowedCallers: new Set(["direct"]),
+      namespace: undefined,
+      tags: [],
+      examples: [],
+    },
+    gateway: undefined,
     ...fields,
   };
 }

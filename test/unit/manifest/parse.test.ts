@@ -347,7 +347,7 @@ tools:
     executable: bin/echo
 `;
     const keys =
-      "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env";
+      "runtime, module, function, class_name, tools, package, version, requirements, requirements_file, lockfile, install_scripts, python, node, description, instructions, parameters, output_schema, config_schema, artifact_params, validate, coerce, timeout_seconds, sandbox_profile, limits, network, isolate, mounts, devices, idempotent, queue, start, warm, env, gateway, allowed_callers, namespace, tags, examples";
     expect(warningsOf(text)).toEqual([
       "m.yaml:2:1: default: unknown key, not used; the keys are version, credentials, tools",
       `m.yaml:7:5: tool "echo": timeout_secs: unknown key, not used; the keys are ${keys}`,

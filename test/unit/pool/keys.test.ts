@@ -1,6 +1,7 @@
 /**
  * Which sandboxes can stand for each other.
  */
+import { defaultGatewayLimits } from "../../../worker/protocol/gateway-limits.ts";
 import { describe, expect, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";
@@ -41,7 +42,7 @@ describe("a sandbox that waits for calls of a tool", () => {
     { devices: ["/dev/kvm"] },
     { env: ["TOKEN"] },
     { start: "pool" },
-    { gateway: { tools: ["other"] } },
+    { gateway: { tools: ["other"], limits: defaultGatewayLimits } },
   ];
   test.for(relevant)("is of no use under the entry with %j", (change) => {
     expect(entryKey(tool("a", change))).not.toBe(entryKey(tool("a")));

@@ -2,7 +2,12 @@
  * Ids of tools, and the patterns that allow them.
  */
 import { describe, expect } from "vitest";
-import { ToolScope, isToolPattern, parseToolId, shownId } from "../../../worker/gateway/tool-id.ts";
+import {
+  ToolScope,
+  isToolPattern,
+  parseToolId,
+  shownId,
+} from "../../../worker/protocol/tool-id.ts";
 import { isDeceptive } from "../../../worker/support/text/deceptive.ts";
 import { fc, test } from "../../support/properties/property.ts";
 

@@ -1,0 +1,142 @@
+/**
+ * The fields of tools that call other tools, and of those that these may call.
+ */
+import { z } from "zod";
+import {
+  type GatewayLimits,
+  defaultGatewayLimits,
+  gatewayLimitKeys,
+  mostGatewayLimits,
+  tightened,
+} from "../../protocol/gateway-limits.ts";
+import { isToolPattern } from "../../protocol/tool-id.ts";
+import { accepts, acceptsKeys, unquoted } from "../../support/text/expectation.ts";
+import type { CallerKind, CatalogFields, GatewayGrant, ToolExample } from "../manifest.ts";
+
+/** Patterns of one gateway, tags and examples of one tool. */
+const maxPatterns = 100;
+const maxTags = 20;
+const maxExamples = 10;
+/** Characters of a namespace, a tag, and the words of an example. */
+const maxWord = 50;
+const maxExampleText = 300;
+const maxResultHint = 200;
+const maxTitle = 100;
+
+const callerKinds = ["direct", "programmatic"] as const satisfies readonly CallerKind[];
+const defaultCallers: readonly CallerKind[] = ["direct"];
+
+const patternText = accepts(
+  'the id of a tool such as "csv_convert" or "sales:query", or "sales:*" for a namespace',
+);
+const patternsText = accepts(`a list of 1 to ${maxPatterns} ids of tools`);
+const word = accepts(`1 to ${maxWord} letters, digits, _ and -`);
+const tagsText = accepts(`a list of at most ${maxTags} tags`);
+const examplesText = accepts(`a list of at most ${maxExamples} examples`);
+const exampleKeys = ["title", "description", "args", "result_hint"] as const;
+const exampleText = acceptsKeys('a map with "description" and "args"', [...exampleKeys]);
+
+const patterns = z
+  .array(z.string(patternText).refine(isToolPattern, patternText), patternsText)
+  .min(1, patternsText)
+  .max(maxPatterns, patternsText);
+
+function limitField(key: keyof typeof gatewayLimitKeys, what: string) {
+  const name = gatewayLimitKeys[key];
+  const text = accepts(`a whole number from 1 to ${mostGatewayLimits[name]}`);
+  return z
+    .preprocess(unquoted, z.number(text).int(text).min(1, text).max(mostGatewayLimits[name], text))
+    .nullish()
+    .describe(`${what} Default: ${defaultGatewayLimits[name]}.`);
+}
+
+const gatewayKeys = ["tools", ...Object.keys(gatewayLimitKeys)];
+
+const gatewayField = z.strictObject(
+  {
+    tools: patterns.describe("Tools that it may call: ids, or `NAMESPACE:*`."),
+    max_tool_calls: limitField("max_tool_calls", "Calls, steps of chains included."),
+    max_chain_steps: limitField("max_chain_steps", "Steps of one chain."),
+    max_concurrent_calls: limitField("max_concurrent_calls", "Calls at once."),
+    max_depth: limitField("max_depth", "Depth of calls in calls."),
+    max_lookups: limitField("max_lookups", "Searches and descriptions."),
+  },
+  acceptsKeys(`a map of ${gatewayKeys.join(", ")}`, gatewayKeys),
+);
+
+const example = z.strictObject(
+  {
+    title: z.string(exampleText).max(maxTitle, exampleText).nullish(),
+    description: z.string(exampleText).max(maxExampleText, exampleText),
+    args: z.record(z.string(), z.unknown(), exampleText),
+    result_hint: z.string(exampleText).max(maxResultHint, exampleText).nullish(),
+  },
+  exampleText,
+);
+
+/** The fields, by name. */
+export const gatewayFields = {
+  gateway: gatewayField
+    .nullish()
+    .describe("Tools that the tool may call from inside. Default: none."),
+  allowed_callers: z
+    .array(
+      z.enum(callerKinds, accepts("direct or programmatic")),
+      accepts("a list of direct, programmatic"),
+    )
+    .min(1, accepts("a list of direct, programmatic"))
+    .nullish()
+    .describe(
+      "`direct`: agents may call it. `programmatic`: tools with a gateway may. Default: direct.",
+    ),
+  namespace: z
+    .string(word)
+    .regex(/^[A-Za-z0-9_-]{1,50}$/, word)
+    .nullish()
+    .describe("Namespace of the tool's id in gateways."),
+  tags: z
+    .array(z.string(word).regex(/^[A-Za-z0-9_-]{1,50}$/, word), tagsText)
+    .max(maxTags, tagsText)
+    .nullish()
+    .describe("Words by which gateways find the tool."),
+  examples: z
+    .array(example, examplesText)
+    .max(maxExamples, examplesText)
+    .nullish()
+    .describe("Calls that show how the tool is used."),
+};
+
+type Fields = z.output<z.ZodObject<typeof gatewayFields>>;
+
+/** Undefined for a tool that calls no others. */
+export function toGatewayGrant({ gateway }: Pick<Fields, "gateway">): GatewayGrant | undefined {
+  if (!gateway) return undefined;
+  const given: Partial<Record<keyof GatewayLimits, number>> = {};
+  for (const [key, name] of Object.entries(gatewayLimitKeys)) {
+    const value = gateway[key as keyof typeof gatewayLimitKeys];
+    if (typeof value === "number") given[name] = value;
+  }
+  // Above the default, too: the schema has the bounds.
+  const limits = tightened(mostGatewayLimits, { ...defaultGatewayLimits, ...given });
+  return { tools: gateway.tools, limits };
+}
+
+/** What gateways know of a tool. */
+export function toCatalogFields(fields: Fields): CatalogFields {
+  const { namespace, tags, allowed_callers: callers, examples } = fields;
+  return {
+    allowedCallers: new Set(callers ?? defaultCallers),
+    namespace: namespace ?? undefined,
+    tags: [...new Set(tags ?? [])],
+    examples: (examples ?? []).map(toExample),
+  };
+}
+
+function toExample({ title, description, args, result_hint: hint }: z.output<typeof example>) {
+  return {
+    ...(typeof title === "string" && { title }),
+    description,
+    args: args as ToolExample["args"],
+    ...(typeof hint === "string" && { resultHint: hint }),
+  };
+}

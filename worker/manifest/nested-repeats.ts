@@ -1,0 +1,36 @@
+/**
+ * Whether calls may run twice of tools that call other tools.
+ */
+import { ToolScope } from "../protocol/tool-id.ts";
+import { type ToolEntry, toolIdOf } from "./manifest.ts";
+
+/**
+ * A tool that may call one whose calls must not run twice is like that itself, unless its entry
+ * says otherwise. Changes the map.
+ *
+ * @param repeatable names of tools whose entries say so
+ */
+export function limitRepeats(tools: Map<string, ToolEntry>, repeatable: ReadonlySet<string>): void {
+  const callers = [...tools.values()].flatMap((tool) =>
+    tool.gateway === undefined || repeatable.has(tool.name)
+      ? []
+      : [{ name: tool.name, scope: new ToolScope(tool.gateway.tools) }],
+  );
+  const isLimited = ({ name, scope }: (typeof callers)[number]): boolean =>
+    tools.get(name)?.idempotent === true &&
+    [...tools.values()].some(
+      (called) =>
+        !called.idempotent &&
+        called.catalog.allowedCallers.has("programmatic") &&
+        scope.allows(toolIdOf(called)),
+    );
+  for (;;) {
+    // One that was limited may be called by others.
+    const limited = callers.filter(isLimited);
+    if (limited.length === 0) return;
+    for (const { name } of limited) {
+      const entry = tools.get(name);
+      if (entry !== undefined) tools.set(name, { ...entry, idempotent: false });
+    }
+  }
+}
