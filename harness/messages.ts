@@ -49,6 +49,8 @@ export interface ToolCall {
   readonly profile?: string;
   /** W3C trace context, which goes beside the request as a user property. */
   readonly traceparent?: string;
+  /** Narrows what the tool may call: `params.gateway`. May hold secrets. */
+  readonly gateway?: JsonObject;
 }
 
 /** Pattern of all answers and statuses of an agent; only one subscription keeps their order. */
@@ -100,6 +102,7 @@ export function encodeRequest(id: string, appName: string, call: ToolCall): Uint
       })),
       timeout_seconds: call.timeoutSeconds ?? defaultTimeoutSeconds,
       sandbox_profile: call.profile ?? defaultProfile,
+      ...(call.gateway && { gateway: call.gateway }),
     },
   };
   const bytes = Buffer.from(JSON.stringify(request));

@@ -232,7 +232,10 @@ export class Worker implements AsyncDisposable {
     const metrics = this.#metrics;
     metrics.serve(catalog.manifest);
     const { egress, store: storeCounts } = metrics;
-    const wired = wireInvoker(config, host, foundation, { described, egress, storeCounts });
+    const console = await openConsole(config, host);
+    const follow = followedBy(metrics.calls, this.#tracing, console);
+    const parts = { described, egress, storeCounts, follow };
+    const wired = wireInvoker(config, host, foundation, parts);
     const { invoker, starts, slots } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
@@ -248,8 +251,6 @@ export class Worker implements AsyncDisposable {
       run: this.#stopCalls.signal,
       publish: this.#stopPublishing.signal,
     };
-    const console = await openConsole(config, host);
-    const follow = followedBy(metrics.calls, this.#tracing, console);
     const consumed = console?.joined(session) ?? session;
     const { consumer, cancelListener, answers } = this.#parts.use(
       wireConsumer(config, { host, foundation, session: consumed, invoker, signals, follow }),

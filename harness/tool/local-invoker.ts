@@ -61,7 +61,12 @@ export function openLocalInvoker(
   const backend = debug ? debugged(isolated, debug) : isolated;
   const parts = { ...foundation, backend: observed(backend, observer) };
   const { invoker, starts, checker } = wireInvoker(config, host, parts, {
-    described: { forCall: (tool, signal) => described.forCall(tool, signal) },
+    described: {
+      forCall: (tool, signal) => described.forCall(tool, signal),
+      get settled() {
+        return described.settled;
+      },
+    },
   });
   const scope = artifactScope(config.artifacts.scope, caller);
   return {

@@ -17,9 +17,9 @@ export const folderRanks: Readonly<Record<string, number>> = {
   sandbox: 2,
   runners: 3,
   egress: 3,
+  gateway: 3,
   environments: 3,
   group: 3,
-  gateway: 3,
   pool: 4,
   discovery: 4,
   invocation: 5,
@@ -27,6 +27,7 @@ export const folderRanks: Readonly<Record<string, number>> = {
   console: 6,
   descriptions: 6,
   doctor: 6,
+  runtime: 6,
   wiring: 7,
 };
 

@@ -2,13 +2,26 @@
  * Facts of a call that its outcome reports, whether the call succeeds or fails.
  */
 import type { ToolEntry } from "../manifest/manifest.ts";
-import { type ExecutionReport, type ToolOutput, enforcedLimits } from "../protocol/execution.ts";
+import {
+  type ExecutionReport,
+  type GatewayReport,
+  type ToolOutput,
+  enforcedLimits,
+} from "../protocol/execution.ts";
 import type { CreatedArtifact, Invocation } from "../protocol/invocation.ts";
 import { type LimitReached, limitFacts } from "../protocol/resource-limits.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { ExitReport } from "../sandbox/sandbox.ts";
 import type { ToolSandbox } from "../pool/starts.ts";
 import { type CallFollower, type CallStep, followsNothing } from "../telemetry/call-follower.ts";
+
+/** What is known of a run that has ended. */
+interface EndedRun extends Pick<ExitReport, "usage"> {
+  /** Undefined for a tool without a gateway. */
+  readonly calls: GatewayReport | undefined;
+  /** For the caller; undefined where callers get none. */
+  readonly output: ToolOutput | undefined;
+}
 
 /** The invoker fills it step by step, and tells the follower of the call on the way. */
 export class CallRecord {
@@ -48,13 +61,17 @@ export class CallRecord {
     this.started = true;
   }
 
-  /** Call after the last process of the sandbox has ended; with the output that callers get. */
+  /** Call when the tool is about to have another one run. */
+  called(isIdempotent: boolean): void {
+    this.idempotent &&= isIdempotent;
+  }
+
+  /** Call after the last process of the sandbox has ended. */
   ended(
     profile: Profile,
     { startMode, sandbox }: Pick<ToolSandbox, "startMode" | "sandbox">,
     timeLimitMs: number,
-    { usage }: ExitReport,
-    output: ToolOutput | undefined,
+    { usage, calls, output }: EndedRun,
   ): void {
     this.execution = {
       profile: profile.name,
@@ -67,6 +84,7 @@ export class CallRecord {
       usage: { ...usage, outputBytes: 0 },
       network: sandbox.networkUsage,
       output,
+      calls,
     };
     const { start, backend, unenforced } = this.execution;
     const { cpuMs, peakMemoryBytes } = usage;

@@ -1,9 +1,8 @@
 /**
  * The invoker: one call from a decoded request to its outcome, from top to bottom.
  */
-import { type ArtifactScope, StoreError } from "../artifacts/store.ts";
+import type { ArtifactScope } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
-import { InvocationError } from "../protocol/errors.ts";
 import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
 import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
@@ -12,7 +11,7 @@ import type { StatusListener } from "../protocol/messages/status-details.ts";
 import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import { type ExitReport, type Sandbox, SandboxError } from "../sandbox/sandbox.ts";
+import { type Execution, type ExitReport, type Sandbox, gatewayFd } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -20,16 +19,15 @@ import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
-import { CallTooOld } from "./age.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
-import { cancelledBy } from "./cancellation/cancels.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
-import { type Claimed, NotStartedError } from "./claims/claims.ts";
+import type { Claimed } from "./claims/claims.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, saveOutputs } from "./steps/collect.ts";
 import { followConnections } from "./steps/follow-connections.ts";
 import { CallRecord } from "./call-record.ts";
+import { endingBy } from "./ending.ts";
 import {
   type CallTimes,
   TimeLimitReached,
@@ -37,8 +35,10 @@ import {
   savingLimitMs,
   toolDeadlineMs,
 } from "./limits.ts";
-import { type AdmitParts, admit } from "./steps/admit.ts";
+import { type AdmitParts, type AdmittedCall, admit } from "./steps/admit.ts";
+import type { CallSlot } from "./steps/call-slot.ts";
 import { checkResult } from "./steps/check-schemas.ts";
+import { type CallGateway, type Gateways, noGateway } from "./steps/gateway.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { type ToolLogs, endOfOutput, followOutput, logOutput } from "./steps/output-log.ts";
 import { readResult } from "./steps/result.ts";
@@ -55,6 +55,7 @@ export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly transfers: Transfers;
   readonly toolLogs: ToolLogs;
   readonly egress: Pick<EgressCounts, "of">;
+  readonly gateways: Gateways;
 }
 
 /** Context of a running call. */
@@ -103,35 +104,6 @@ export function createInvoker(parts: InvokerParts): Invoker {
 
 type Success = Pick<Extract<Answer, { kind: "success" }>, "toolResult" | "createdArtifacts">;
 
-/** Maps the error of a run to its outcome. */
-function endingBy(error: unknown, context: CallContext) {
-  if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
-  if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
-  if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;
-  if (isStopped(error, context)) {
-    const remainingArtifacts = error instanceof InvocationError ? error.remainingArtifacts : [];
-    const { cancelSignal } = context;
-    const reason = cancelSignal?.aborted === true ? cancelledBy(cancelSignal) : "shutdown";
-    return { kind: "cancelled", reason, remainingArtifacts } as const;
-  }
-  return { kind: "error", error: asInvocationError(error) } as const;
-}
-
-/** Whether a signal caused the error. A failure found before the abort stays the answer. */
-function isStopped(
-  error: unknown,
-  { signal, waitSignal, cancelSignal = signal }: CallContext,
-): boolean {
-  const ends = signal.aborted || cancelSignal.aborted;
-  if (ends && !(error instanceof InvocationError)) return true;
-  const signals = [signal, waitSignal, cancelSignal];
-  return signals.some(({ aborted, reason }) => aborted && hasCause(error, reason));
-}
-
-function hasCause(error: unknown, cause: unknown): boolean {
-  return error === cause || (error instanceof Error && hasCause(error.cause, cause));
-}
-
 async function run(
   parts: InvokerParts,
   request: Invocation,
@@ -146,7 +118,8 @@ async function run(
   const { invocation, tool, profile, times } = admitted;
 
   record.enter("queue");
-  using _slot = await leaseSlot(parts, tool, times, { ...context, signal });
+  const priority = (invocation.depth ?? 0) > 0 ? "nested" : "new";
+  using slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
   await requireFreeDisk(parts);
 
   record.enter("acquire");
@@ -158,10 +131,14 @@ async function run(
   const { preloaded, references } = invocation;
   logEvent(log, "call.staging_inputs", { preloaded: preloaded.size, references: references.size });
   const artifacts = await stage(parts, { invocation, workDir, scope, times }, signal);
-  const paths = { tools: acquired.tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
+  const inside = {
+    tools: acquired.tool.toolsPath,
+    locate: (path: string) => sandbox.locate(path),
+    gatewayFd: tool.gateway && gatewayFd,
+  };
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
-  const args = runnerArgs(tool, record.traced(invocation), artifacts, paths, bounds);
+  const args = runnerArgs(tool, record.traced(invocation), artifacts, inside, bounds);
   const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
   await written;
@@ -181,6 +158,8 @@ async function run(
   status.bound(statusBytes, (peak) =>
     execution.end({ limit: "statusBytes", bound: statusBytes, peak }),
   );
+  const call = { ...admitted, context, record, slot, execution, deadlineMs };
+  await using gateway = openGateway(parts, call);
   const { backend, enforcement, unenforced } = sandbox;
   const facts = { profile: profile.name, backend, start, limitMs, enforcement, unenforced };
   logEvent(log, "tool.started", facts);
@@ -190,15 +169,17 @@ async function run(
   logOutput(execution, log, parts.toolLogs);
   followOutput(execution, context.follower?.printed);
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
+  const { report: calls, ending } = await gateway.close();
   status.finish();
   const output = endOfOutput(report, parts.toolLogs);
   const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
-  record.ended(profile, acquired, limitMs, report, forCaller);
+  record.ended(profile, acquired, limitMs, { ...report, calls, output: forCaller });
   const ended = { ...report, stdout: output?.stdout, stderr: output?.stderr };
   logEvent(log, "tool.ended", { report: ended, droppedStatusLines: status.droppedLines });
   record.enter("collect");
   if (cause === "time-limit") throw new TimeLimitReached();
   if (cause === "cancelled") throw cancelSignal.reason;
+  if (ending !== undefined) throw ending;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);
@@ -248,6 +229,30 @@ function reached(
   return { limit, bound: limits[limit], peak };
 }
 
+interface GatewayParts extends AdmittedCall {
+  readonly context: CallContext;
+  readonly record: CallRecord;
+  readonly slot: CallSlot;
+  readonly execution: Execution;
+  readonly deadlineMs: number;
+}
+
+/** The gateway of a tool that may call others. */
+function openGateway(
+  { gateways }: InvokerParts,
+  { tool, execution, record, ...call }: GatewayParts,
+): CallGateway {
+  const { gateway: channel } = execution;
+  if (channel === undefined) return noGateway;
+  return gateways.open({
+    ...call,
+    tool,
+    channel,
+    onBegin: ({ idempotent }) => record.called(idempotent),
+    onAbuse: () => void execution.stop(0).catch(() => undefined),
+  });
+}
+
 interface Staging {
   readonly invocation: Invocation;
   readonly workDir: WorkDir;
@@ -286,22 +291,4 @@ async function acquire(
     if (!(error instanceof NotGrantedError)) throw error;
     throw notAvailable(tool.name, error.publicReason, { cause: error });
   }
-}
-
-/** Errors of packages become publishable ones; the log has the cause. */
-function asInvocationError(error: unknown): InvocationError {
-  if (error instanceof InvocationError) return error;
-  if (error instanceof SandboxError) {
-    const reason = error.isEgress ? ("egress" as const) : undefined;
-    const what = error.isEgress
-      ? "The network of the sandbox could not be made"
-      : "The sandbox could not be started";
-    return new InvocationError("SANDBOX_FAILED", what, { cause: error, reason });
-  }
-  if (error instanceof StoreError) {
-    return new InvocationError("ARTIFACT_ERROR", error.message, { cause: error });
-  }
-  return new InvocationError("INTERNAL_ERROR", "The worker could not run the tool", {
-    cause: error,
-  });
 }

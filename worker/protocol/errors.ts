@@ -1,7 +1,7 @@
 /**
  * The closed list of error codes on the wire and the one error class that carries them.
  */
-import type { LimitReached } from "./resource-limits.ts";
+import type { LimitReached, RefusalsReached } from "./resource-limits.ts";
 
 /** Facts about a code for callers, in Markdown for docs/protocol.md. */
 interface ErrorCodeFacts {
@@ -132,7 +132,7 @@ export class InvocationError extends Error {
   /** Whether the message quotes arguments, which belong in no log. */
   readonly quotesArguments: boolean;
   /** The limit that ended the call, if any. */
-  readonly limit: LimitReached | undefined;
+  readonly limit: LimitReached | RefusalsReached | undefined;
   /** Outputs of the failed call that the store still has. */
   readonly remainingArtifacts: readonly ArtifactVersion[];
   /** A word for programs, where the code says too little. */
@@ -145,7 +145,7 @@ export class InvocationError extends Error {
       readonly cause?: unknown;
       readonly isToolsText?: boolean;
       readonly quotesArguments?: boolean;
-      readonly limit?: LimitReached | undefined;
+      readonly limit?: LimitReached | RefusalsReached | undefined;
       readonly remainingArtifacts?: readonly ArtifactVersion[];
       readonly reason?: "egress" | undefined;
     } = {},

@@ -6,6 +6,7 @@ import {
   type LimitUnit,
   type Limits,
   type Mechanism,
+  type RefusalsReached,
   type LimitName,
   limitFacts,
   limitNames,
@@ -35,6 +36,38 @@ export interface ExecutionReport {
   readonly network?: NetworkUsage | undefined;
   /** Only of a worker whose callers get it. */
   readonly output?: ToolOutput | undefined;
+  /** Only of a tool with a gateway. */
+  readonly calls?: GatewayReport | undefined;
+}
+
+/** A call that a tool made. */
+export interface ToolCallReport {
+  /** Names it in the log. */
+  readonly id: string;
+  /** The id of the called tool. */
+  readonly tool: string;
+  /** Technology of its sandbox; undefined where none was made. */
+  readonly backend: string | undefined;
+  /** Milliseconds since the gateway was opened. */
+  readonly startMs: number;
+  readonly durationMs: number;
+  /** `ok`, or the code of its error. */
+  readonly outcome: string;
+  /** What failed: resolve, validate_input, execute and so on. */
+  readonly op?: string | undefined;
+  readonly depth: number;
+  /** Of its result. */
+  readonly bytes: number;
+}
+
+/** What a tool did by its gateway. */
+export interface GatewayReport {
+  /** The first ones. */
+  readonly calls: readonly ToolCallReport[];
+  /** Calls beyond these. */
+  readonly omittedCalls: number;
+  /** Why the worker closed the channel before the tool ended; undefined if it did not. */
+  readonly closedBecause?: string | undefined;
 }
 
 /** Why a connection was refused; docs/network.md says what each means. */
@@ -121,7 +154,7 @@ export function enforcedLimits({
 
 /** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
-  const { usage, output, network } = report;
+  const { usage, output, network, calls } = report;
   const limits = enforcedLimits(report).map(({ limit, ...rest }) => [limit, rest] as const);
   return {
     profile: report.profile,
@@ -137,9 +170,22 @@ export function executionBody(report: ExecutionReport): object {
       output_bytes: usage.outputBytes,
     },
     ...(network && { network: networkBody(network) }),
+    ...(calls && gatewayBody(calls)),
     ...(output && {
       output: { stdout: streamBody(output.stdout), stderr: streamBody(output.stderr) },
     }),
+  };
+}
+
+function gatewayBody({ calls, omittedCalls, closedBecause }: GatewayReport): object {
+  return {
+    tool_calls: calls.map(({ startMs, durationMs, ...call }) => ({
+      ...call,
+      start_ms: Math.round(startMs),
+      duration_ms: Math.round(durationMs),
+    })),
+    ...(omittedCalls > 0 && { tool_calls_omitted: omittedCalls }),
+    ...(closedBecause !== undefined && { gateway: { closed: closedBecause } }),
   };
 }
 
@@ -158,7 +204,10 @@ function streamBody({ text, droppedBytes }: StreamEnd): object {
 }
 
 /** Members of an error's `data` for the limit that ended the call. */
-export function limitBody({ limit, bound, peak }: LimitReached): object {
+export function limitBody(reached: LimitReached | RefusalsReached): object {
+  if (reached.limit === "toolCalls")
+    return { limit: "tool_calls", bound: reached.bound, unit: "count" };
+  const { limit, bound, peak } = reached;
   const { word, unit } = limitFacts[limit];
   return { limit: word, bound, peak: peak && Math.round(peak * 1000) / 1000, unit };
 }

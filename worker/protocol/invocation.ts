@@ -4,6 +4,7 @@
 import type { JsonObject } from "../support/json/json.ts";
 import type { ArtifactVersion, InvocationError } from "./errors.ts";
 import type { ExecutionReport } from "./execution.ts";
+import type { GatewayLimits } from "./gateway-limits.ts";
 
 /** An artifact in the shared store, as a request names it. */
 export interface ArtifactReference {
@@ -31,6 +32,15 @@ export interface Caller {
   readonly sessionId: string;
 }
 
+/** What a request says of the calls that its tool makes: it can only narrow the manifest. */
+export interface GatewayRequest {
+  /** Ids, or `NAMESPACE:*`; undefined for all that the manifest allows. */
+  readonly tools?: readonly string[] | undefined;
+  readonly limits: Partial<GatewayLimits>;
+  /** `tool_config` of called tools, by id. May hold secrets; never logged. */
+  readonly toolConfigs: ReadonlyMap<string, JsonObject>;
+}
+
 /** One call of a tool: an immutable snapshot. */
 export interface Invocation {
   /** The JSON-RPC `id` of the request, echoed in the answer. */
@@ -50,6 +60,10 @@ export interface Invocation {
   readonly timeoutSeconds: number | undefined;
   /** Profile by the caller, which can only tighten. */
   readonly requestedProfile: string | undefined;
+  /** Undefined where the request says nothing of it. */
+  readonly gateway?: GatewayRequest | undefined;
+  /** Calls that this one is nested in: 0 for an agent's. Undefined counts as 0. */
+  readonly depth?: number;
   /** Topic for the answer. */
   readonly replyTo: string;
   /** Topic for statuses; undefined without interest in them. */

@@ -85,7 +85,13 @@ export type Limits = Readonly<Record<LimitName, number>>;
  */
 export type Mechanism = "kernel" | "guard" | "none";
 
-/** A limit that ended a call. */
+/** A tool that its gateway has refused too often. */
+export interface RefusalsReached {
+  readonly limit: "toolCalls";
+  readonly bound: number;
+}
+
+/** A limit of the sandbox that ended a call. */
 export interface LimitReached {
   readonly limit: LimitName;
   readonly bound: number;

@@ -51,6 +51,8 @@ export interface ReceivedCall {
   readonly correlationId: string | undefined;
   /** The W3C trace context that the call brought, if it is valid. */
   readonly traceparent: string | undefined;
+  /** Whether a tool of this worker makes the call: no delivery brings it. Default: false. */
+  readonly isNested?: boolean;
 }
 
 /** The trace of a call. */

@@ -2,6 +2,7 @@
  * Wires what answers calls, over the foundation: from a session's deliveries to their settlement.
  */
 import { artifactScope } from "../artifacts/scope.ts";
+import type { ArtifactScope } from "../artifacts/store.ts";
 import type { ConsumedSession } from "../broker/broker.ts";
 import { maxCallSeconds } from "../broker/open.ts";
 import type { Config } from "../config/config.ts";
@@ -16,15 +17,23 @@ import { receiveDelivery } from "../invocation/handler.ts";
 import { type Invoker, createInvoker } from "../invocation/invoker.ts";
 import { countedStore } from "../invocation/counted-store.ts";
 import { Ledger } from "../invocation/claims/ledger.ts";
+import { LentSlots } from "../invocation/steps/call-slot.ts";
 import { FreeDisk } from "../invocation/steps/capacity.ts";
 import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.ts";
 import { Transfers } from "../invocation/steps/transfers.ts";
 import { TopicTools } from "../invocation/read-request.ts";
 import { openClaims } from "../invocation/claims/shared-claims.ts";
 import { openStarts } from "../pool/open.ts";
+import type { Caller } from "../protocol/invocation.ts";
 import type { Starts } from "../pool/starts.ts";
+import { CallableTools } from "../runtime/callable-tools.ts";
+import { createGateways } from "../runtime/gateways.ts";
 import { Semaphore } from "../support/semaphore.ts";
-import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
+import {
+  type CallFollower,
+  type ReceivedCall,
+  followsNothing,
+} from "../telemetry/call-follower.ts";
 import { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { StoreCounts } from "../telemetry/metrics/store-counts.ts";
 import type { Foundation } from "./foundation.ts";
@@ -45,11 +54,13 @@ export interface WiredInvoker {
 /** Parts of an invoker that callers may bring. */
 export interface InvokerOptions {
   /** The manifest's descriptions unless given. */
-  readonly described?: Pick<DescribedTools, "forCall">;
+  readonly described?: Pick<DescribedTools, "forCall" | "settled">;
   /** Counts that are not shown unless given. */
   readonly egress?: EgressCounts;
   /** Counts that are not shown unless given. */
   readonly storeCounts?: StoreCounts;
+  /** Follows calls that tools make; nothing does unless given. */
+  readonly follow?: (received: ReceivedCall) => CallFollower;
 }
 
 /** Wires invoker, sandbox pool and checker of arguments. */
@@ -61,6 +72,7 @@ export function wireInvoker(
     described = new DescribedTools(host),
     egress = new EgressCounts(),
     storeCounts = new StoreCounts(),
+    follow = () => followsNothing,
   }: InvokerOptions = {},
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
@@ -91,13 +103,29 @@ export function wireInvoker(
     log: host.log.child({ part: "starts" }),
   });
   const checker = new SchemaChecker(host.clock);
-  const invoker = createInvoker({
+  const counted = countedStore(store, storeCounts, host.clock);
+  const scopeOf = (caller: Caller): ArtifactScope => artifactScope(config.artifacts.scope, caller);
+  const gateways = createGateways({
+    // Its calls come back to the invoker that opened the gateway.
+    invoker: { invoke: (invocation, context) => invoker.invoke(invocation, context) },
+    tools: new CallableTools({
+      tools: () => catalog.manifest.tools,
+      described: () => described.settled,
+    }),
+    store: counted,
+    scopeOf,
+    follow,
+    clock: host.clock,
+  });
+  const invoker: Invoker = createInvoker({
     ...resolving,
     holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),
     slotsOf,
+    lentSlots: new LentSlots(config.sandbox.maxSuspended),
+    gateways,
     starts,
-    store: countedStore(store, storeCounts, host.clock),
-    scopeOf: (caller) => artifactScope(config.artifacts.scope, caller),
+    store: counted,
+    scopeOf,
     artifactLimits: config.artifacts.limits,
     transfers: new Transfers(),
     toolLogs: config.toolLogs,

@@ -2,6 +2,7 @@
  * The gateway's channel through a sandbox: bytes in both directions by each start, for the runner
  * alone, and gone with the sandbox.
  */
+import { defaultGatewayLimits } from "../../../worker/protocol/gateway-limits.ts";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -102,7 +103,7 @@ async function open(context: TestContext, way: Way, name: string, hasGateway = t
     callable: { kind: "function", name },
     start: startMode,
     warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
-    ...(hasGateway && { gateway: { tools: ["other:echo"] } }),
+    ...(hasGateway && { gateway: { tools: ["other:echo"], limits: defaultGatewayLimits } }),
   });
   starts.starts.follow([entry]);
   const call = async (args: object, follow?: (running: RunningCall) => void) => {

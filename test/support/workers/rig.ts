@@ -62,6 +62,10 @@ export interface RigTool {
   readonly artifact_params?: object;
   readonly validate?: boolean;
   readonly coerce?: boolean;
+  readonly gateway?: { readonly tools: readonly string[]; readonly [limit: string]: unknown };
+  readonly allowed_callers?: readonly string[];
+  readonly namespace?: string;
+  readonly tags?: readonly string[];
 }
 
 /** A tool of runtime node: a file below the directory of Node tools, and what it exports. */

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import { describedByManifest } from "../../../worker/discovery/given.ts";
+import { LentSlots } from "../../../worker/invocation/steps/call-slot.ts";
 import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
 import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
 import {
@@ -47,6 +48,8 @@ function newInvoker(changes: Partial<InvokerParts>) {
   return createInvoker({
     resolve: () => tool,
     slotsOf: () => defaultSlots,
+    lentSlots: new LentSlots(1),
+    gateways: { open: unused },
     starts: { acquire: unused },
     store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),

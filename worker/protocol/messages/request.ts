@@ -13,6 +13,7 @@ import type {
 import { maxTimeoutSeconds } from "../limits.ts";
 import { isPublishableTopic } from "../topics.ts";
 import { readTraceparent, readTracestate } from "../trace-context.ts";
+import { gatewayRequest } from "./gateway-request.ts";
 
 /** The method of an invoke request (design document, section 5). */
 export const invokeMethod = "sam_remote_tool/invoke";
@@ -34,6 +35,12 @@ export const unknownId = "unknown";
 /** User property of a message that its sender sends again, for lack of a confirmation. */
 export const resentProperty = "resent";
 
+/** User property of a call by a tool that was called itself: how deep it is nested. */
+export const depthProperty = "callDepth";
+
+/** Deeper calls are refused anyhow. */
+const maxReadDepth = 100;
+
 /** Destination of answers and what else the user properties of a message say. */
 export interface ReplyAddress {
   readonly replyTo: string;
@@ -44,6 +51,8 @@ export interface ReplyAddress {
   readonly sentAtClock?: SendingClock;
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
+  /** Calls that the call is nested in, as its caller says; undefined where it does not. */
+  readonly depth?: number | undefined;
 }
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -100,6 +109,7 @@ const request = z.object({
     artifact_references: optional(entries(reference)),
     timeout_seconds: optional(z.number().positive().max(maxTimeoutSeconds)),
     sandbox_profile: optional(name),
+    gateway: optional(gatewayRequest),
   }),
 });
 
@@ -117,7 +127,13 @@ export function readReplyAddress(
     sentAtMs: Number.isFinite(timestamp) && timestamp >= earliestSentAtMs ? timestamp : undefined,
     traceparent: readTraceparent(properties),
     tracestate: readTracestate(properties),
+    depth: readDepth(properties[depthProperty]),
   };
+}
+
+function readDepth(text: string | undefined): number | undefined {
+  const depth = Number(text);
+  return Number.isInteger(depth) && depth >= 0 ? Math.min(depth, maxReadDepth) : undefined;
 }
 
 /** The `id` for the answer, independent of the rest of the request. */
@@ -189,6 +205,8 @@ export function decodeRequest(
     preloaded: preloadedArtifacts,
     timeoutSeconds: params.timeout_seconds,
     requestedProfile: params.sandbox_profile,
+    gateway: params.gateway,
+    depth: address.depth ?? 0,
     replyTo: address.replyTo,
     statusTo: address.statusTo,
     // A clock ahead of the worker's would move the deadline past the caller's own.

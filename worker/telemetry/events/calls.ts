@@ -11,6 +11,25 @@ export const callEvents = {
     facts: {},
     when: "A valid call arrived.",
   },
+  "tool_call.received": {
+    level: "info",
+    message: "call by a tool received",
+    facts: {},
+    when: "A tool calls another one by its [gateway](gateway.md). `callId`, `depth` and `parent`, the calling tool, are in each line of the call.",
+  },
+  "tool_call.ended": {
+    level: "info",
+    message: "call by a tool ended",
+    facts: { outcome: "text", durationMs: "number" },
+    when: "`outcome` is `ok` or the code of an error.",
+  },
+  "tool_channel.violated": {
+    level: "warn",
+    message: "channel of a tool closed for a message that it must not send",
+    facts: { reason: "text" },
+    when: "The tool sent what [the channel](gateway.md#the-channel) does not have; its calls ended.",
+    action: "Look at the tool: the runner's library sends no such message.",
+  },
   "module.compiled": {
     level: "debug",
     message: "module compiled ahead",

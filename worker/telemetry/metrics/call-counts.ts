@@ -62,10 +62,13 @@ export class CallCounts {
     this.#tools.serve(tools);
   }
 
-  /** Follows a delivery that has just been received, in this trace if it has one. */
-  follow(trace?: Pick<CallTrace, "traceId" | "isSampled">): CallFollower {
-    this.#received++;
-    this.#running++;
+  /**
+   * Follows a call that has just been received, in this trace if it has one. A nested one is no
+   * delivery.
+   */
+  follow(trace?: Pick<CallTrace, "traceId" | "isSampled">, isNested = false): CallFollower {
+    if (!isNested) this.#received++;
+    if (!isNested) this.#running++;
     const beganMs = this.#nowMs();
     let [step, stepBeganMs] = ["receive" as CallStep, beganMs];
     let tool: ToolCalls | undefined;
@@ -94,8 +97,8 @@ export class CallCounts {
       limitReached: (limit) => tool?.limitsReached.add({ limit }),
       end: ({ outcome, settlement }: CallEnding) => {
         leave();
-        this.#running--;
-        this.#settled.add({ settlement });
+        if (!isNested) this.#running--;
+        if (!isNested) this.#settled.add({ settlement });
         if (tool === undefined) return this.#refused.add({ outcome });
         tool.ended.add({ profile, outcome });
         if (withoutDuration.has(outcome)) return;

@@ -39,11 +39,13 @@ export function followedBy(
   tracing: Tracing | undefined,
   console: WorkerConsole | undefined,
 ): (received: ReceivedCall) => CallFollower {
-  if (tracing === undefined && console === undefined) return () => counts.follow();
+  if (tracing === undefined && console === undefined)
+    return ({ isNested }) => counts.follow(undefined, isNested);
   return (received) => {
     const traced = tracing?.follow(received);
     const trace = traced?.trace;
-    const followers = [counts.follow(trace), traced, console?.follow(received, trace)];
+    const counted = counts.follow(trace, received.isNested);
+    const followers = [counted, traced, console?.follow(received, trace)];
     return followAll(followers.filter((follower) => follower !== undefined));
   };
 }

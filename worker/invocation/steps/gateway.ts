@@ -1,0 +1,51 @@
+/**
+ * The gateway of a call whose tool may call other tools: `worker/runtime/` implements it.
+ */
+import type { Duplex } from "node:stream";
+import type { ToolEntry } from "../../manifest/manifest.ts";
+import type { InvocationError } from "../../protocol/errors.ts";
+import type { GatewayReport } from "../../protocol/execution.ts";
+import type { Invocation } from "../../protocol/invocation.ts";
+import type { CallContext } from "../invoker.ts";
+import type { CallSlot } from "./call-slot.ts";
+
+/** A call whose tool runs. */
+export interface GatewayCall {
+  readonly tool: ToolEntry;
+  readonly invocation: Invocation;
+  /** The worker's end of the tool's channel. */
+  readonly channel: Duplex;
+  readonly slot: Pick<CallSlot, "begin" | "end">;
+  /** Epoch milliseconds at which the tool's time ends. */
+  readonly deadlineMs: number;
+  readonly context: CallContext;
+  /** Told of each tool that is about to run for the call, before it may. */
+  readonly onBegin: (tool: Pick<ToolEntry, "idempotent">) => void;
+  /** Ends the tool, which went on after too many refusals. */
+  readonly onAbuse: () => void;
+}
+
+/** What a tool did by its gateway. */
+export interface ClosedGateway {
+  /** Undefined without a gateway. */
+  readonly report: GatewayReport | undefined;
+  /** Why the gateway ended the tool; undefined if it did not. */
+  readonly ending?: InvocationError | undefined;
+}
+
+/** Its owner closes it. */
+export interface CallGateway extends AsyncDisposable {
+  /** Ends all that the tool has started by it. Idempotent. */
+  close(): Promise<ClosedGateway>;
+}
+
+/** Of a tool that calls no others. */
+export const noGateway: CallGateway = {
+  close: () => Promise.resolve({ report: undefined }),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+
+/** Opens gateways. */
+export interface Gateways {
+  open(call: GatewayCall): CallGateway;
+}

@@ -1,0 +1,127 @@
+/**
+ * The gateways of running calls: a channel into the sandbox, and behind it the tools that the call
+ * may call.
+ */
+import { CallBudget } from "../gateway/budget.ts";
+import type { ToolCallRecord } from "../gateway/call-records.ts";
+import { DirectGateway } from "../gateway/direct.ts";
+import { defaultGatewayLimits, maxRefusals } from "../gateway/limits.ts";
+import { ProxyHost } from "../gateway/proxy/host.ts";
+import { ToolScope, isToolPattern } from "../protocol/tool-id.ts";
+import { type CallStore, auditedStore } from "../invocation/audit/audited-store.ts";
+import type {
+  CallGateway,
+  ClosedGateway,
+  GatewayCall,
+  Gateways,
+} from "../invocation/steps/gateway.ts";
+import type { ArtifactScope } from "../artifacts/store.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { GatewayReport, ToolCallReport } from "../protocol/execution.ts";
+import { tightened } from "../protocol/gateway-limits.ts";
+import type { Caller } from "../protocol/invocation.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+import { ArtifactReader } from "./artifact-reader.ts";
+import type { CallableSnapshot, CallableTools } from "./callable-tools.ts";
+import { type InnerCallParts, innerCalls } from "./inner-calls.ts";
+
+/** Calls of one report; further ones are counted. */
+export const maxReportedCalls = 1_000;
+
+/** Dependencies of {@link createGateways}. */
+export interface GatewaysParts extends InnerCallParts {
+  readonly tools: Pick<CallableTools, "snapshot">;
+  readonly store: CallStore;
+  readonly scopeOf: (caller: Caller) => ArtifactScope;
+}
+
+/** Gateways whose calls pass the invoker. */
+export function createGateways(parts: GatewaysParts): Gateways {
+  return { open: (call) => openGateway(parts, call) };
+}
+
+function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
+  const { clock, store, scopeOf } = parts;
+  const { invocation, tool, channel, context, onAbuse } = call;
+  const { catalog, search, names } = parts.tools.snapshot();
+  const limits = tightened(tool.gateway?.limits ?? noCalls, invocation.gateway?.limits ?? {});
+  const budget = new CallBudget(
+    { ...defaultGatewayLimits, ...limits },
+    { depth: invocation.depth ?? 0, clock },
+  );
+  const calls = new ReportedCalls(clock.nowMs());
+  const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
+  const dispatch = innerCalls(parts, call, (id) => names.get(id) ?? id);
+  const gateway = new DirectGateway(catalog, dispatch, {
+    allowed: allowedIds(call, catalog),
+    budget,
+    search,
+    clock,
+    onCall: (record) => calls.add(record),
+    loadArtifact: (piece, signal) => reader.read(piece, signal),
+  });
+  const host = new ProxyHost(channel, gateway, { maxConcurrentCalls: limits.maxConcurrentCalls });
+  budget.ended.addEventListener("abort", onAbuse, { once: true });
+  host.open();
+  const close = async (): Promise<ClosedGateway> => {
+    const { reason, message } = await host.close();
+    reader[Symbol.dispose]();
+    const isViolation = reason !== "ended" && reason !== "closed" && reason !== "lost";
+    if (isViolation) logEvent(context.log, "tool_channel.violated", { reason });
+    const closedBecause = isViolation ? message : undefined;
+    const { aborted, reason: refusal } = budget.ended;
+    const report = { ...calls.report, closedBecause };
+    return { report, ending: aborted ? endedBy(refusal) : undefined };
+  };
+  return { close, [Symbol.asyncDispose]: async () => void (await close()) };
+}
+
+function endedBy(refusal: unknown): InvocationError {
+  const message = `The tool went on after ${maxRefusals} refusals of its gateway`;
+  const limit = { limit: "toolCalls", bound: maxRefusals } as const;
+  return new InvocationError("EXECUTION_ERROR", message, { cause: refusal, limit });
+}
+
+/** Of a tool whose entry has no gateway any more. */
+const noCalls = { ...defaultGatewayLimits, maxToolCalls: 0 };
+
+/** What both the manifest and the request allow. */
+function allowedIds(
+  { tool, invocation }: GatewayCall,
+  { ids }: CallableSnapshot["catalog"],
+): readonly string[] {
+  const granted = tool.gateway?.tools ?? [];
+  const asked = invocation.gateway?.tools;
+  if (asked === undefined) return granted;
+  const [grant, request] = [new ToolScope(granted), requestedScope(asked)];
+  return ids.filter((id) => grant.allows(id) && request.allows(id));
+}
+
+/** A text of a request that is no pattern allows nothing. */
+function requestedScope(patterns: readonly string[]): ToolScope {
+  return new ToolScope(patterns.filter(isToolPattern));
+}
+
+/** The calls of one tool, for its report. */
+class ReportedCalls {
+  readonly #openedMs: number;
+  readonly #calls: ToolCallReport[] = [];
+  #omitted = 0;
+
+  /** @param openedMs epoch milliseconds */
+  constructor(openedMs: number) {
+    this.#openedMs = openedMs;
+  }
+
+  add(record: ToolCallRecord): void {
+    if (this.#calls.length >= maxReportedCalls) return void this.#omitted++;
+    const { callId: id, toolId: tool, backend, durationMs, outcome, op, depth } = record;
+    const startMs = record.startedAtMs - this.#openedMs;
+    const bytes = record.resultBytes;
+    this.#calls.push({ id, tool, backend, startMs, durationMs, outcome, op, depth, bytes });
+  }
+
+  get report(): Pick<GatewayReport, "calls" | "omittedCalls"> {
+    return { calls: [...this.#calls], omittedCalls: this.#omitted };
+  }
+}

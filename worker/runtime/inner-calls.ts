@@ -1,0 +1,162 @@
+/**
+ * Calls that a running tool makes: they pass the invoker as calls from the broker do.
+ */
+import type { Dispatch, DispatchResult } from "../gateway/dispatch.ts";
+import type { Claimed } from "../invocation/claims/claims.ts";
+import type { Invoker } from "../invocation/invoker.ts";
+import type { GatewayCall } from "../invocation/steps/gateway.ts";
+import { InvocationError } from "../protocol/errors.ts";
+import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Clock } from "../support/clock.ts";
+import type { JsonObject } from "../support/json/json.ts";
+import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
+import { logEvent } from "../telemetry/log-event.ts";
+
+/** Milliseconds of the outer call that are left for its own answer. */
+const answerReserveMs = 1_000;
+
+/** Dependencies of {@link innerCalls}. */
+export interface InnerCallParts {
+  readonly invoker: Invoker;
+  readonly clock: Clock;
+  /** Follows a call from now on. */
+  readonly follow: (received: ReceivedCall) => CallFollower;
+}
+
+/** A called tool, by its name in the manifest. */
+interface InnerCall {
+  readonly callId: string;
+  readonly toolId: string;
+  readonly toolName: string;
+  readonly args: JsonObject;
+  readonly depth: number;
+}
+
+/** Runs the calls of one tool. `nameOf` gives the manifest's name of a tool's id. */
+export function innerCalls(
+  parts: InnerCallParts,
+  outer: GatewayCall,
+  nameOf: (toolId: string) => string,
+): Dispatch {
+  return async ({ callId, tool, args, depth }, signal) => {
+    const call = { callId, toolId: tool.id, toolName: nameOf(tool.id), args, depth };
+    outer.slot.begin();
+    try {
+      return await run(parts, outer, call, signal);
+    } finally {
+      await outer.slot.end(signal);
+    }
+  };
+}
+
+/** Throws InvocationError. */
+async function run(
+  { invoker, clock, follow }: InnerCallParts,
+  outer: GatewayCall,
+  call: InnerCall,
+  signal: AbortSignal,
+): Promise<DispatchResult> {
+  const { callId, toolName, depth } = call;
+  const { context } = outer;
+  const invocation = innerInvocation(outer, call, clock.nowMs());
+  const { traceparent } = invocation;
+  const nested = { isNested: true, deliveryCount: 1, queue: undefined, correlationId: undefined };
+  const follower = follow({ ...nested, traceparent });
+  follower.resolved(toolName);
+  const log = context.log.child({ callId, tool: toolName, depth, parent: outer.tool.name });
+  logEvent(log, "tool_call.received");
+  const outcome = await invoker.invoke(invocation, {
+    signal: context.signal,
+    // A worker that drains lets running calls make theirs.
+    waitSignal: neverAborts,
+    cancelSignal: signal,
+    log,
+    onStatus: () => undefined,
+    claimed: innerClaim(outer),
+    audit: context.audit,
+    follower,
+  });
+  const code = outcomeOf(outcome);
+  follower.end({ outcome: code, settlement: "none" });
+  logEvent(log, "tool_call.ended", { outcome: code, durationMs: outcome.executionTimeMs });
+  return resultOf(outcome);
+}
+
+/** As metrics and logs name it. */
+function outcomeOf(outcome: InvocationOutcome): string {
+  switch (outcome.kind) {
+    case "success":
+      return "ok";
+    case "error":
+      return outcome.error.code;
+    case "timeout":
+      return "SANDBOX_TIMEOUT";
+    case "cancelled":
+      return "CANCELLED";
+  }
+}
+
+const neverAborts = new AbortController().signal;
+
+/** The call in the name of the outer one's caller. */
+function innerInvocation(
+  { invocation, deadlineMs, context }: GatewayCall,
+  { callId, toolId, toolName, args, depth }: InnerCall,
+  nowMs: number,
+): Invocation {
+  const leftMs = deadlineMs - nowMs - answerReserveMs;
+  if (leftMs <= 0) {
+    const message = "The call that calls the tool has no time left";
+    throw new InvocationError("SANDBOX_TIMEOUT", message);
+  }
+  const traceparent = context.follower?.trace?.traceparentOf("run") ?? invocation.traceparent;
+  return Object.freeze<Invocation>({
+    id: callId,
+    taskId: invocation.taskId,
+    toolName,
+    args,
+    toolConfig: invocation.gateway?.toolConfigs.get(toolId) ?? {},
+    caller: invocation.caller,
+    references: new Map(),
+    preloaded: new Map(),
+    timeoutSeconds: leftMs / 1000,
+    requestedProfile: invocation.requestedProfile,
+    gateway: invocation.gateway,
+    depth,
+    replyTo: invocation.replyTo,
+    statusTo: undefined,
+    sentAtMs: nowMs,
+    ...(traceparent !== undefined && { traceparent }),
+    ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
+  });
+}
+
+/** The outer call is not run again once a tool has begun that must not run twice. */
+function innerClaim({ context, onBegin }: GatewayCall): Claimed {
+  const { claimed } = context;
+  return {
+    mayHaveStarted: false,
+    claim: {
+      isCertain: claimed?.claim.isCertain ?? false,
+      begin: async (isRepeatable, signal) => {
+        if (!isRepeatable) await claimed?.claim.begin(false, signal);
+        onBegin({ idempotent: isRepeatable });
+      },
+    },
+  };
+}
+
+function resultOf(outcome: InvocationOutcome): DispatchResult {
+  switch (outcome.kind) {
+    case "success": {
+      const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
+      return { structured, artifacts, backend: execution?.backend };
+    }
+    case "error":
+      throw outcome.error;
+    case "timeout":
+      throw new InvocationError("SANDBOX_TIMEOUT", "The tool exceeded its time limit");
+    case "cancelled":
+      throw new InvocationError("CANCELLED", "The call was cancelled");
+  }
+}
