@@ -4,7 +4,7 @@
  */
 import { watch } from "node:fs";
 import { readConfig } from "../worker/config/config.ts";
-import type { Invoker } from "../worker/invocation/invoker.ts";
+import type { Invoker } from "../worker/invocation/call-context.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";
 import type { Invocation } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";

@@ -13,7 +13,7 @@ import type { AttackOptions } from "./doctor/attacks/attack-options.ts";
 import { foundAddresses } from "./doctor/attacks/canaries.ts";
 import { runAttacks } from "./doctor/run-attacks.ts";
 import { type LookUp, lookUpByHost } from "./egress/resolve.ts";
-import type { Invoker } from "./invocation/invoker.ts";
+import type { Invoker } from "./invocation/call-context.ts";
 import { scratchBases } from "./sandbox/work/scratch-dirs.ts";
 import type { Logger } from "./telemetry/logger.ts";
 import { wireInvoker } from "./wiring/calls.ts";

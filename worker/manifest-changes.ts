@@ -5,7 +5,7 @@
 import type { BrokerSession } from "./broker/broker.ts";
 import type { DescribedTools } from "./discovery/described-tools.ts";
 import type { Discovery } from "./discovery/discovery.ts";
-import { Subscriptions } from "./invocation/subscriptions.ts";
+import { Subscriptions } from "./invocation/deliveries/subscriptions.ts";
 import { type Manifest, queuesOfTools } from "./manifest/manifest.ts";
 import type { Foundation } from "./wiring/foundation.ts";
 import type { Host } from "./wiring/host.ts";

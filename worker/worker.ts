@@ -8,7 +8,7 @@ import type { Config } from "./config/config.ts";
 import type { Described } from "./discovery/described-tools.ts";
 import type { ToolEnvironments } from "./environments/tool-environments.ts";
 import type { GroupWatch } from "./group/group-watch.ts";
-import type { Consumer, DrainReport } from "./invocation/consumer.ts";
+import type { Consumer, DrainReport } from "./invocation/deliveries/consumer.ts";
 import { followManifest, warmTools } from "./manifest-changes.ts";
 import { type Manifest, type Runtime, queuesOfTools } from "./manifest/manifest.ts";
 import type { Starts } from "./pool/starts.ts";

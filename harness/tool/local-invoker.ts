@@ -5,7 +5,7 @@ import { wireInvoker } from "../../worker/wiring/calls.ts";
 import { wireDescribedTools } from "../../worker/wiring/discovery.ts";
 import { artifactScope } from "../../worker/artifacts/scope.ts";
 import { type DescribedTools, deriveTimeoutMs } from "../../worker/discovery/described-tools.ts";
-import type { Invoker } from "../../worker/invocation/invoker.ts";
+import type { Invoker } from "../../worker/invocation/call-context.ts";
 import type { Manifest, Runtime } from "../../worker/manifest/manifest.ts";
 import type { NetworkPolicy } from "../../worker/protocol/network-rules.ts";
 import type { Caller } from "../../worker/protocol/invocation.ts";

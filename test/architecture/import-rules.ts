@@ -92,7 +92,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/prepare.ts",
   "worker/discovery/described-tools.ts",
   "worker/egress/edge/credential-sources.ts",
-  "worker/invocation/invoker.ts",
+  "worker/invocation/call-context.ts",
   "worker/manifest/manifest.ts",
   "worker/manifest/parse.ts",
   "worker/runners/inside-paths.ts",

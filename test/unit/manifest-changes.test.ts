@@ -8,7 +8,7 @@ import { Discovery } from "../../worker/discovery/discovery.ts";
 import { diffManifests } from "../../worker/manifest/diff.ts";
 import { type ManifestChange, queuesOfTools } from "../../worker/manifest/manifest.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
-import { subscriptionRetryMs } from "../../worker/invocation/subscriptions.ts";
+import { subscriptionRetryMs } from "../../worker/invocation/deliveries/subscriptions.ts";
 import { followManifest } from "../../worker/manifest-changes.ts";
 import { createMemoryBroker } from "../fakes/memory-broker/broker.ts";
 import { patience } from "../support/patience.ts";

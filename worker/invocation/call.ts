@@ -19,7 +19,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
 import { cancelledError } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
-import type { Invoker } from "./invoker.ts";
+import type { Invoker } from "./call-context.ts";
 import { remainingOutputs } from "./steps/remaining.ts";
 import { type RelayReport, type RelayedStatus, StatusRelay } from "./steps/status-relay.ts";
 

@@ -3,15 +3,23 @@
  */
 import { StoreError } from "../artifacts/store.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import type { InvocationOutcome } from "../protocol/invocation.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import { CallTooOld } from "./age.ts";
 import { cancelledBy } from "./cancellation/cancels.ts";
 import { NotStartedError } from "./claims/claims.ts";
-import type { CallContext } from "./invoker.ts";
+import type { CallContext } from "./call-context.ts";
 import { TimeLimitReached } from "./limits.ts";
 
+/** An outcome without the facts that every outcome has. */
+type Ending = Bare<Exclude<InvocationOutcome, { kind: "success" }>>;
+
+type Bare<Outcome> = Outcome extends unknown
+  ? Omit<Outcome, "executionTimeMs" | "execution" | "started" | "idempotent">
+  : never;
+
 /** Maps the error of a run to its outcome. */
-export function endingBy(error: unknown, context: CallContext) {
+export function endingBy(error: unknown, context: CallContext): Ending {
   if (error instanceof CallTooOld) return { kind: "timeout", age: error.age } as const;
   if (error instanceof TimeLimitReached) return { kind: "timeout" } as const;
   if (error instanceof NotStartedError) return { kind: "cancelled", reason: "elsewhere" } as const;

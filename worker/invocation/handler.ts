@@ -33,10 +33,10 @@ import { type Cancels, cancelledBy } from "./cancellation/cancels.ts";
 import { type CallClaim, type CallHistory, type Claims, NotStartedError } from "./claims/claims.ts";
 import { type Ledger, deduplicationKey } from "./claims/ledger.ts";
 import { isNearlyLost, isRedelivery, poisonOf } from "./claims/redelivery.ts";
-import type { ReceivedDelivery } from "./consumer.ts";
+import type { ReceivedDelivery } from "./deliveries/consumer.ts";
 import { type FollowParts, follow, withTrace } from "./follow.ts";
 import { type ReadParts, type ReadRequest, type TopicTools, readRequest } from "./read-request.ts";
-import { settle } from "./settle.ts";
+import { settle } from "./deliveries/settle.ts";
 import { type ServingParts, isRequeuedUnserved } from "./unserved.ts";
 
 /** Dependencies of the handler; `wiring/calls.ts` wires them. */

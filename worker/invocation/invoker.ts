@@ -4,10 +4,9 @@
 import type { ArtifactScope } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import type { LimitName, LimitReached } from "../protocol/resource-limits.ts";
-import type { Answer, Caller, Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import type { Answer, Caller, Invocation } from "../protocol/invocation.ts";
 import { maxMessageBytes } from "../protocol/limits.ts";
 import { requireSendable } from "../protocol/messages/response.ts";
-import type { StatusListener } from "../protocol/messages/status-details.ts";
 import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
@@ -15,17 +14,14 @@ import { type Execution, type ExitReport, type Sandbox, gatewayFd } from "../san
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
-import type { Logger } from "../telemetry/logger.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
-import type { CallAudit } from "./audit/call-audit.ts";
-import { type CapacityParts, leaseSlot, requireFreeDisk } from "./steps/capacity.ts";
-import type { Claimed } from "./claims/claims.ts";
+import { type CapacityParts, leaseSlot, requireFreeDisk } from "./slots/capacity.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, saveOutputs } from "./steps/collect.ts";
 import { followConnections } from "./steps/follow-connections.ts";
+import type { CallContext, Invoker } from "./call-context.ts";
 import { CallRecord } from "./call-record.ts";
 import { endingBy } from "./ending.ts";
 import {
@@ -36,7 +32,7 @@ import {
   toolDeadlineMs,
 } from "./limits.ts";
 import { type AdmitParts, type AdmittedCall, admit } from "./steps/admit.ts";
-import type { CallSlot } from "./steps/call-slot.ts";
+import type { CallSlot } from "./slots/call-slot.ts";
 import { checkResult } from "./steps/check-schemas.ts";
 import { type CallGateway, type Gateways, noGateway } from "./steps/gateway.ts";
 import { notAvailable } from "./steps/resolve.ts";
@@ -56,29 +52,6 @@ export interface InvokerParts extends AdmitParts, CapacityParts {
   readonly toolLogs: ToolLogs;
   readonly egress: Pick<EgressCounts, "of">;
   readonly gateways: Gateways;
-}
-
-/** Context of a running call. */
-export interface CallContext {
-  /** Aborts when the worker cancels all calls. */
-  readonly signal: AbortSignal;
-  /** Aborts when the worker cancels calls without a slot. */
-  readonly waitSignal: AbortSignal;
-  /** Aborts when the caller cancels the call. */
-  readonly cancelSignal?: AbortSignal;
-  readonly log: Logger;
-  readonly onStatus: StatusListener;
-  /** Undefined where no other worker can receive the call. */
-  readonly claimed?: Claimed;
-  /** Undefined without an audit log. */
-  readonly audit?: CallAudit | undefined;
-  /** Undefined where nobody follows the call. */
-  readonly follower?: CallFollower;
-}
-
-export interface Invoker {
-  /** Never throws: every failure is an outcome. */
-  invoke(invocation: Invocation, context: CallContext): Promise<InvocationOutcome>;
 }
 
 export function createInvoker(parts: InvokerParts): Invoker {

@@ -7,7 +7,7 @@ import type { ToolCallRecord } from "../gateway/call-records.ts";
 import { DirectGateway } from "../gateway/direct.ts";
 import { defaultGatewayLimits, maxRefusals } from "../gateway/limits.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
-import { ToolScope, isToolPattern } from "../protocol/tool-id.ts";
+import { ToolScope, isToolPattern } from "../protocol/gateway/tool-id.ts";
 import { type CallStore, auditedStore } from "../invocation/audit/audited-store.ts";
 import type {
   CallGateway,
@@ -18,7 +18,7 @@ import type {
 import type { ArtifactScope } from "../artifacts/store.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { GatewayReport, ToolCallReport } from "../protocol/execution.ts";
-import { tightened } from "../protocol/gateway-limits.ts";
+import { tightened } from "../protocol/gateway/limits.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { ArtifactReader } from "./artifact-reader.ts";
@@ -69,17 +69,16 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
     const isViolation = reason !== "ended" && reason !== "closed" && reason !== "lost";
     if (isViolation) logEvent(context.log, "tool_channel.violated", { reason });
     const closedBecause = isViolation ? message : undefined;
-    const { aborted, reason: refusal } = budget.ended;
     const report = { ...calls.report, closedBecause };
-    return { report, ending: aborted ? endedBy(refusal) : undefined };
+    return { report, ending: budget.ended.aborted ? endedBy(budget.ended) : undefined };
   };
   return { close, [Symbol.asyncDispose]: async () => void (await close()) };
 }
 
-function endedBy(refusal: unknown): InvocationError {
+function endedBy({ reason: cause }: AbortSignal): InvocationError {
   const message = `The tool went on after ${maxRefusals} refusals of its gateway`;
   const limit = { limit: "toolCalls", bound: maxRefusals } as const;
-  return new InvocationError("EXECUTION_ERROR", message, { cause: refusal, limit });
+  return new InvocationError("EXECUTION_ERROR", message, { cause, limit });
 }
 
 /** Of a tool whose entry has no gateway any more. */

@@ -3,7 +3,7 @@
  */
 import type { Dispatch, DispatchResult } from "../gateway/dispatch.ts";
 import type { Claimed } from "../invocation/claims/claims.ts";
-import type { Invoker } from "../invocation/invoker.ts";
+import type { Invoker } from "../invocation/call-context.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
@@ -131,7 +131,7 @@ function innerInvocation(
   });
 }
 
-/** The outer call is not run again once a tool has begun that must not run twice. */
+/** The outer call is not run again once a tool has started that must not run twice. */
 function innerClaim({ context, onBegin }: GatewayCall): Claimed {
   const { claimed } = context;
   return {

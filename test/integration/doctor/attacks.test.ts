@@ -18,7 +18,7 @@ import {
   attackJson,
   attackTable,
 } from "../../../worker/doctor/attacks/attack-report.ts";
-import type { Invoker } from "../../../worker/invocation/invoker.ts";
+import type { Invoker } from "../../../worker/invocation/call-context.ts";
 import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import { type StartKind, startKinds } from "../../../worker/protocol/execution.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";

@@ -128,7 +128,7 @@ function executionOf(answer: CallResult): Record<string, unknown> {
 /** The result of a call that succeeded. */
 function resultOf(answer: CallResult): Record<string, unknown> {
   if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
-  return answer.toolResult as Record<string, unknown>;
+  return answer.toolResult;
 }
 
 describe.each(["cold", "pool", "template"] as const)("a Python tool that starts by %s", (start) => {

@@ -20,7 +20,7 @@ import {
 import { Answers } from "../../../worker/invocation/answers.ts";
 import { type Claims, guessedClaims } from "../../../worker/invocation/claims/claims.ts";
 import { type HandlerParts, receiveDelivery } from "../../../worker/invocation/handler.ts";
-import type { CallContext } from "../../../worker/invocation/invoker.ts";
+import type { CallContext } from "../../../worker/invocation/call-context.ts";
 import { Cancels } from "../../../worker/invocation/cancellation/cancels.ts";
 import { Ledger, deduplicationKey } from "../../../worker/invocation/claims/ledger.ts";
 import { TopicTools } from "../../../worker/invocation/read-request.ts";

@@ -3,14 +3,11 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import { describedByManifest } from "../../../worker/discovery/given.ts";
-import { LentSlots } from "../../../worker/invocation/steps/call-slot.ts";
-import { FreeDisk } from "../../../worker/invocation/steps/capacity.ts";
+import { LentSlots } from "../../../worker/invocation/slots/call-slot.ts";
+import { FreeDisk } from "../../../worker/invocation/slots/capacity.ts";
 import { Transfers } from "../../../worker/invocation/steps/transfers.ts";
-import {
-  type CallContext,
-  type InvokerParts,
-  createInvoker,
-} from "../../../worker/invocation/invoker.ts";
+import type { CallContext } from "../../../worker/invocation/call-context.ts";
+import { type InvokerParts, createInvoker } from "../../../worker/invocation/invoker.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { Invocation } from "../../../worker/protocol/invocation.ts";
 import { systemClock } from "../../../worker/support/clock.ts";

@@ -2,7 +2,7 @@
  * The attacked worker: the path of a production call, with the attacks' tools, store and limits.
  */
 import type { ArtifactStore } from "../../artifacts/store.ts";
-import type { Invoker } from "../../invocation/invoker.ts";
+import type { Invoker } from "../../invocation/call-context.ts";
 import type { ToolCatalog } from "../../manifest/catalog.ts";
 import type { Runtime } from "../../manifest/manifest.ts";
 import type { ToolRunner } from "../../runners/runner.ts";

@@ -6,8 +6,8 @@ import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { InvocationError } from "../../protocol/errors.ts";
 import type { GatewayReport } from "../../protocol/execution.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
-import type { CallContext } from "../invoker.ts";
-import type { CallSlot } from "./call-slot.ts";
+import type { CallContext } from "../call-context.ts";
+import type { CallSlot } from "../slots/call-slot.ts";
 
 /** A call whose tool runs. */
 export interface GatewayCall {

@@ -8,8 +8,8 @@ import {
   gatewayLimitKeys,
   mostGatewayLimits,
   tightened,
-} from "../../protocol/gateway-limits.ts";
-import { isToolPattern } from "../../protocol/tool-id.ts";
+} from "../../protocol/gateway/limits.ts";
+import { isToolPattern } from "../../protocol/gateway/tool-id.ts";
 import { accepts, acceptsKeys, unquoted } from "../../support/text/expectation.ts";
 import type { CallerKind, CatalogFields, GatewayGrant, ToolExample } from "../manifest.ts";
 

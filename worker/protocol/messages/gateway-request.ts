@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { type JsonObject, isJsonObject } from "../../support/json/json.ts";
-import { type GatewayLimits, gatewayLimitKeys } from "../gateway-limits.ts";
+import { type GatewayLimits, gatewayLimitKeys } from "../gateway/limits.ts";
 import type { GatewayRequest } from "../invocation.ts";
 
 /** Patterns and configurations in one request. */

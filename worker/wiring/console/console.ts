@@ -14,7 +14,7 @@ import { newToken } from "../../console/http/guard.ts";
 import { type Page, readPage } from "../../console/http/page.ts";
 import { startConsoleServer } from "../../console/http/server.ts";
 import { Samples } from "../../console/samples.ts";
-import { FreeDisk } from "../../invocation/steps/capacity.ts";
+import { FreeDisk } from "../../invocation/slots/capacity.ts";
 import type { PoolStats, Starts } from "../../pool/starts.ts";
 import type { HostCheck } from "../../sandbox/host-check.ts";
 import type { Semaphore } from "../../support/semaphore.ts";

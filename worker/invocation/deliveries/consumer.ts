@@ -1,7 +1,7 @@
 /**
  * Pulls deliveries, bounds the number in flight, and drains them.
  */
-import type { BrokerSession, Delivery, Settlement } from "../broker/broker.ts";
+import type { BrokerSession, Delivery, Settlement } from "../../broker/broker.ts";
 
 /** Deliveries in flight beyond slots and queue, so that the worker can refuse them. */
 const refusalsInFlight = 16;

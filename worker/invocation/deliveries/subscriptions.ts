@@ -1,10 +1,10 @@
 /**
  * Keeps the session's subscriptions equal to the tools that the manifest wants served.
  */
-import type { BrokerSession } from "../broker/broker.ts";
-import { type Clock, systemClock } from "../support/clock.ts";
-import { logEvent } from "../telemetry/log-event.ts";
-import type { Logger } from "../telemetry/logger.ts";
+import type { BrokerSession } from "../../broker/broker.ts";
+import { type Clock, systemClock } from "../../support/clock.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 
 /** Milliseconds between attempts for changes that failed. */
 export const subscriptionRetryMs = 5_000;

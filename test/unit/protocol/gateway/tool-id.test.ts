@@ -7,9 +7,9 @@ import {
   isToolPattern,
   parseToolId,
   shownId,
-} from "../../../worker/protocol/tool-id.ts";
-import { isDeceptive } from "../../../worker/support/text/deceptive.ts";
-import { fc, test } from "../../support/properties/property.ts";
+} from "../../../../worker/protocol/gateway/tool-id.ts";
+import { isDeceptive } from "../../../../worker/support/text/deceptive.ts";
+import { fc, test } from "../../../support/properties/property.ts";
 
 const part = fc.stringMatching(/^[A-Za-z0-9_.-]{1,128}$/);
 const anyId = fc.oneof(

@@ -4,13 +4,13 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { BrokerSession, Delivery, Settlement } from "../../../worker/broker/broker.ts";
+import type { BrokerSession, Delivery, Settlement } from "../../../../worker/broker/broker.ts";
 import {
   Consumer,
   type ReceivedDelivery,
   maxDeliveriesInFlight,
   maxRequestBytesInFlight,
-} from "../../../worker/invocation/consumer.ts";
+} from "../../../../worker/invocation/deliveries/consumer.ts";
 
 const never = new AbortController().signal;
 const answered = (): ReceivedDelivery => ({

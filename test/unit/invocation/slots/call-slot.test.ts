@@ -3,9 +3,9 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { CallSlot, LentSlots } from "../../../worker/invocation/steps/call-slot.ts";
-import { Semaphore } from "../../../worker/support/semaphore.ts";
-import { fc, test as propertyTest } from "../../support/properties/property.ts";
+import { CallSlot, LentSlots } from "../../../../worker/invocation/slots/call-slot.ts";
+import { Semaphore } from "../../../../worker/support/semaphore.ts";
+import { fc, test as propertyTest } from "../../../support/properties/property.ts";
 
 const never = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 /**
  * Ids of tools, and the patterns that allow them.
  */
-import { withoutDeceptive } from "../support/text/deceptive.ts";
+import { withoutDeceptive } from "../../support/text/deceptive.ts";
 
 /** Characters of a namespace or a name. */
 export const maxIdPartLength = 128;

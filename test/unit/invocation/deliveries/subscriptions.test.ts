@@ -3,10 +3,13 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { BrokerSession } from "../../../worker/broker/broker.ts";
-import { Subscriptions, subscriptionRetryMs } from "../../../worker/invocation/subscriptions.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { HandClock } from "../broker/hand-clock.ts";
+import type { BrokerSession } from "../../../../worker/broker/broker.ts";
+import {
+  Subscriptions,
+  subscriptionRetryMs,
+} from "../../../../worker/invocation/deliveries/subscriptions.ts";
+import { createLogger } from "../../../../worker/telemetry/logger.ts";
+import { HandClock } from "../../broker/hand-clock.ts";
 
 const never = new AbortController().signal;
 

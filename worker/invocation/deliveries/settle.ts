@@ -1,9 +1,9 @@
 /**
  * Settles deliveries.
  */
-import type { Delivery, Settlement } from "../broker/broker.ts";
-import { logEvent } from "../telemetry/log-event.ts";
-import type { Logger } from "../telemetry/logger.ts";
+import type { Delivery, Settlement } from "../../broker/broker.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 
 /**
  * Settles the deliveries of a call; undefined leaves them to the broker. Resolves to the

@@ -39,7 +39,7 @@ export class CallSlot implements Disposable {
   readonly #slots: Semaphore;
   readonly #lent: LentSlots;
   #lease: Disposable | undefined;
-  /** Calls of its own that have begun and not ended. */
+  /** Calls of its own that run. */
   #running = 0;
   #isLent = false;
   #isOver = false;
@@ -68,7 +68,7 @@ export class CallSlot implements Disposable {
     this.#running--;
     if (this.#running > 0 || !this.#isLent) return;
     const lease = await this.#slots.acquire(signal, "returning");
-    // Another call may have begun, or the slot have been disposed, meanwhile.
+    // Meanwhile another call may have started, or the slot been disposed.
     if (this.#isOver || this.#running > 0 || !this.#isLent) lease[Symbol.dispose]();
     else this.#takeBack(lease);
   }
