@@ -195,7 +195,13 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   },
   {
     what: "children of a template keep what it has open",
-    edits: [{ file: children, from: "        close_all_but({0, 1, 2, wake})\n", to: "" }],
+    edits: [
+      {
+        file: children,
+        from: "        close_all_but({0, 1, 2, wake} if gateway is None else {0, 1, 2, wake, gateway})\n",
+        to: "",
+      },
+    ],
     named: { attacks: ["inherited_descriptors"], ...byTemplate },
   },
 ];

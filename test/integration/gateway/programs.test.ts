@@ -176,46 +176,54 @@ describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start
 });
 
 describe("a tool with a gateway", () => {
-  test("calls only what its entry lists, and what allows programs", async () => {
-    await using rig = await startRig({
-      tools: {
-        add: inner("add"),
-        private: { module: "calls", function: "add" },
-        listed: outer("asks", ["add", "private"]),
-        without: { module: "calls", function: "asks" },
-      },
-      files,
-    });
-    const args = { a: 1, b: 1 };
-    const allowed = await rig.call("listed", { tool: "add", args });
-    expect(resultOf(allowed)).toMatchObject({ result: { sum: 2 } });
-    for (const tool of ["private", "listed", "nowhere"]) {
-      const refused = resultOf(await rig.call("listed", { tool, args }));
-      expect(refused).toMatchObject({ code: "NOT_ALLOWED", retryable: false });
-    }
-    expect(resultOf(await rig.call("without", { tool: "add", args }))).toMatchObject({
-      code: "NOT_ALLOWED",
-    });
-  });
+  test(
+    "calls only what its entry lists, and what allows programs",
+    { tags: "promise-G1" },
+    async () => {
+      await using rig = await startRig({
+        tools: {
+          add: inner("add"),
+          private: { module: "calls", function: "add" },
+          listed: outer("asks", ["add", "private"]),
+          without: { module: "calls", function: "asks" },
+        },
+        files,
+      });
+      const args = { a: 1, b: 1 };
+      const allowed = await rig.call("listed", { tool: "add", args });
+      expect(resultOf(allowed)).toMatchObject({ result: { sum: 2 } });
+      for (const tool of ["private", "listed", "nowhere"]) {
+        const refused = resultOf(await rig.call("listed", { tool, args }));
+        expect(refused).toMatchObject({ code: "NOT_ALLOWED", retryable: false });
+      }
+      expect(resultOf(await rig.call("without", { tool: "add", args }))).toMatchObject({
+        code: "NOT_ALLOWED",
+      });
+    },
+  );
 
-  test("acts for the user and session of its own call, and passes its artifacts on", async () => {
-    await using rig = await startRig({
-      tools: {
-        whoami: inner("whoami"),
-        saves: inner("saves"),
-        asks: outer("asks", ["*"]),
-        loads: outer("loads", ["saves"]),
-      },
-      files,
-    });
-    const { userId, sessionId } = rig.scope;
-    expect(resultOf(await rig.call("asks", { tool: "whoami" }))).toMatchObject({
-      result: { user: userId, session: sessionId },
-    });
-    const count = 1_300_000;
-    expect(resultOf(await rig.call("loads", { count }))).toEqual({ count });
-    expect(await rig.store.names(rig.scope, new AbortController().signal)).toEqual(["saved.txt"]);
-  });
+  test(
+    "acts for the user and session of its own call, and passes its artifacts on",
+    { tags: "promise-G2" },
+    async () => {
+      await using rig = await startRig({
+        tools: {
+          whoami: inner("whoami"),
+          saves: inner("saves"),
+          asks: outer("asks", ["*"]),
+          loads: outer("loads", ["saves"]),
+        },
+        files,
+      });
+      const { userId, sessionId } = rig.scope;
+      expect(resultOf(await rig.call("asks", { tool: "whoami" }))).toMatchObject({
+        result: { user: userId, session: sessionId },
+      });
+      const count = 1_300_000;
+      expect(resultOf(await rig.call("loads", { count }))).toEqual({ count });
+      expect(await rig.store.names(rig.scope, new AbortController().signal)).toEqual(["saved.txt"]);
+    },
+  );
 
   test("finds tools by words, and chains them", async () => {
     await using rig = await startRig({
@@ -238,25 +246,29 @@ describe("a tool with a gateway", () => {
     expect(resultOf(await rig.call("chains", { steps }))).toEqual({ last: { sum: 7 } });
   });
 
-  test("ends on one slot, also in calls of calls, whose depth is bounded", async () => {
-    await using rig = await startRig({
-      tools: {
-        add: inner("add"),
-        many: outer("asks_many", ["add"]),
-        digs: inner("digs", { gateway: { tools: ["digs"], max_depth: 2 } }),
-      },
-      files,
-      environment: { SANDBOX_MAX_CONCURRENT: "1" },
-    });
-    const programs = Array.from({ length: 3 }, () => rig.call("many", { tool: "add", count: 3 }));
-    for (const answer of await Promise.all(programs)) {
-      expect(resultOf(answer)).toEqual({ sums: [1, 2, 3] });
-    }
-    expect(resultOf(await rig.call("digs", { level: 0 }))).toEqual({
-      level: 2,
-      code: "LIMIT_REACHED",
-    });
-  });
+  test(
+    "ends on one slot, also in calls of calls, whose depth is bounded",
+    { tags: "promise-G4" },
+    async () => {
+      await using rig = await startRig({
+        tools: {
+          add: inner("add"),
+          many: outer("asks_many", ["add"]),
+          digs: inner("digs", { gateway: { tools: ["digs"], max_depth: 2 } }),
+        },
+        files,
+        environment: { SANDBOX_MAX_CONCURRENT: "1" },
+      });
+      const programs = Array.from({ length: 3 }, () => rig.call("many", { tool: "add", count: 3 }));
+      for (const answer of await Promise.all(programs)) {
+        expect(resultOf(answer)).toEqual({ sums: [1, 2, 3] });
+      }
+      expect(resultOf(await rig.call("digs", { level: 0 }))).toEqual({
+        level: 2,
+        code: "LIMIT_REACHED",
+      });
+    },
+  );
 
   test("ends its calls with its own", async () => {
     await using rig = await startRig({
@@ -275,45 +287,53 @@ describe("a tool with a gateway", () => {
     expect(resultOf(answer)).toMatchObject({ code: "SANDBOX_TIMEOUT" });
   });
 
-  test("ends its calls with its own, also one that it does not wait for", async () => {
-    await using rig = await startRig({
-      tools: { sleeps: inner("sleeps"), leaves: outer("leaves", ["sleeps"]) },
-      files,
-    });
-    const answer = await rig.call("leaves");
-    expect(answer.kind).toBe("success");
-    expect(executionOf(answer)).toMatchObject({
-      tool_calls: [{ tool: "sleeps", outcome: "CANCELLED" }],
-    });
-    const ended = rig.logLines.filter((line) => line.includes('"tool_call.ended"'));
-    expect(ended).toHaveLength(1);
-  });
+  test(
+    "ends its calls with its own, also one that it does not wait for",
+    { tags: "promise-G4" },
+    async () => {
+      await using rig = await startRig({
+        tools: { sleeps: inner("sleeps"), leaves: outer("leaves", ["sleeps"]) },
+        files,
+      });
+      const answer = await rig.call("leaves");
+      expect(answer.kind).toBe("success");
+      expect(executionOf(answer)).toMatchObject({
+        tool_calls: [{ tool: "sleeps", outcome: "CANCELLED" }],
+      });
+      const ended = rig.logLines.filter((line) => line.includes('"tool_call.ended"'));
+      expect(ended).toHaveLength(1);
+    },
+  );
 
-  test("is narrowed by the request, which can bring configurations for called tools", async () => {
-    const config = { type: "object", properties: { token: { type: "string" } } };
-    await using rig = await startRig({
-      tools: {
-        add: inner("add"),
-        configured: inner("configured", { config_schema: config }),
-        asks: outer("asks", ["*"]),
-      },
-      files,
-    });
-    const call = { toolConfig: { outer: true } };
-    const secret = { token: "a-secret" };
-    const gateway = { tools: ["configured"], tool_configs: { configured: secret } };
-    const answer = await rig.call("asks", { tool: "configured" }, { ...call, gateway });
-    expect(resultOf(answer)).toMatchObject({ result: { config: secret } });
-    const refused = await rig.call("asks", { tool: "add" }, { ...call, gateway });
-    expect(resultOf(refused)).toMatchObject({ code: "NOT_ALLOWED" });
-    const bounded = { gateway: { max_tool_calls: 0 } };
-    expect(resultOf(await rig.call("asks", { tool: "add" }, bounded))).toMatchObject({
-      code: "LIMIT_REACHED",
-    });
-    expect(rig.logLines.join("")).not.toContain(secret.token);
-  });
+  test(
+    "is narrowed by the request, which can bring configurations for called tools",
+    { tags: ["promise-G1", "promise-G3"] },
+    async () => {
+      const config = { type: "object", properties: { token: { type: "string" } } };
+      await using rig = await startRig({
+        tools: {
+          add: inner("add"),
+          configured: inner("configured", { config_schema: config }),
+          asks: outer("asks", ["*"]),
+        },
+        files,
+      });
+      const call = { toolConfig: { outer: true } };
+      const secret = { token: "a-secret" };
+      const gateway = { tools: ["configured"], tool_configs: { configured: secret } };
+      const answer = await rig.call("asks", { tool: "configured" }, { ...call, gateway });
+      expect(resultOf(answer)).toMatchObject({ result: { config: secret } });
+      const refused = await rig.call("asks", { tool: "add" }, { ...call, gateway });
+      expect(resultOf(refused)).toMatchObject({ code: "NOT_ALLOWED" });
+      const bounded = { gateway: { max_tool_calls: 0 } };
+      expect(resultOf(await rig.call("asks", { tool: "add" }, bounded))).toMatchObject({
+        code: "LIMIT_REACHED",
+      });
+      expect(rig.logLines.join("")).not.toContain(secret.token);
+    },
+  );
 
-  test("ends when it goes on after 100 refusals", async () => {
+  test("ends when it goes on after 100 refusals", { tags: "promise-G4" }, async () => {
     await using rig = await startRig({ tools: { insists: outer("insists", ["add"]) }, files });
     const answer = await rig.call("insists");
     expect(answer).toMatchObject({ kind: "error", code: "EXECUTION_ERROR" });
@@ -329,7 +349,7 @@ describe("a tool with a gateway", () => {
     ],
     ["no JSON", "hello"],
     ["an unknown message", '{"type":"sudo","id":"1","payload":{}}'],
-  ])("loses its channel by %s", async (_, line) => {
+  ])("loses its channel by %s", { tags: "promise-G2" }, async (_, line) => {
     await using rig = await startRig({
       tools: { add: inner("add"), speaks: outer("speaks", ["add"]) },
       files,

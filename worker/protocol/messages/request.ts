@@ -205,8 +205,6 @@ export function decodeRequest(
     preloaded: preloadedArtifacts,
     timeoutSeconds: params.timeout_seconds,
     requestedProfile: params.sandbox_profile,
-    gateway: params.gateway,
-    depth: address.depth ?? 0,
     replyTo: address.replyTo,
     statusTo: address.statusTo,
     // A clock ahead of the worker's would move the deadline past the caller's own.
@@ -214,6 +212,8 @@ export function decodeRequest(
     ...(address.sentAtClock && { sentAtClock: address.sentAtClock }),
     ...(address.traceparent && { traceparent: address.traceparent }),
     ...(address.tracestate && { tracestate: address.tracestate }),
+    ...(params.gateway && { gateway: params.gateway }),
+    ...(address.depth !== undefined && { depth: address.depth }),
   });
 }
 
