@@ -51,7 +51,8 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   );
   const calls = new ReportedCalls(clock.nowMs());
   const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
-  const dispatch = innerCalls(parts, call, (id) => names.get(id) ?? id);
+  const over = new AbortController();
+  const dispatch = innerCalls(parts, call, (id) => names.get(id) ?? id, over.signal);
   const gateway = new DirectGateway(catalog, dispatch, {
     allowed: allowedIds(call, catalog),
     budget,
@@ -64,7 +65,9 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   budget.ended.addEventListener("abort", onAbuse, { once: true });
   host.open();
   const close = async (): Promise<ClosedGateway> => {
-    const { reason, message } = await host.close();
+    const closed = host.close();
+    over.abort(new Error("the gateway is closed"));
+    const { reason, message } = await closed;
     reader[Symbol.dispose]();
     const isViolation = reason !== "ended" && reason !== "closed" && reason !== "lost";
     if (isViolation) logEvent(context.log, "tool_channel.violated", { reason });

@@ -32,11 +32,17 @@ interface InnerCall {
   readonly depth: number;
 }
 
-/** Runs the calls of one tool. `nameOf` gives the manifest's name of a tool's id. */
+/**
+ * Runs the calls of one tool.
+ *
+ * @param nameOf the manifest's name of a tool's id
+ * @param over aborts with the gateway: then the slot is not waited for any more
+ */
 export function innerCalls(
   parts: InnerCallParts,
   outer: GatewayCall,
   nameOf: (toolId: string) => string,
+  over: AbortSignal,
 ): Dispatch {
   return async ({ callId, tool, args, depth }, signal) => {
     const call = { callId, toolId: tool.id, toolName: nameOf(tool.id), args, depth };
@@ -44,7 +50,8 @@ export function innerCalls(
     try {
       return await run(parts, outer, call, signal);
     } finally {
-      await outer.slot.end(signal);
+      // Also after a call that the tool has cancelled: it goes on.
+      await outer.slot.end(over);
     }
   };
 }
@@ -132,18 +139,12 @@ function innerInvocation(
 }
 
 /** The outer call is not run again once a tool has started that must not run twice. */
-function innerClaim({ context, onBegin }: GatewayCall): Claimed {
-  const { claimed } = context;
-  return {
-    mayHaveStarted: false,
-    claim: {
-      isCertain: claimed?.claim.isCertain ?? false,
-      begin: async (isRepeatable, signal) => {
-        if (!isRepeatable) await claimed?.claim.begin(false, signal);
-        onBegin({ idempotent: isRepeatable });
-      },
-    },
+function innerClaim({ onBegin }: GatewayCall): Claimed {
+  const begin = (isRepeatable: boolean): Promise<void> => {
+    onBegin({ idempotent: isRepeatable });
+    return Promise.resolve();
   };
+  return { mayHaveStarted: false, claim: { isCertain: true, begin } };
 }
 
 function resultOf(outcome: InvocationOutcome): DispatchResult {

@@ -184,6 +184,7 @@ describe("a tool with a gateway", () => {
         tools: {
           add: inner("add"),
           private: { module: "calls", function: "add" },
+          only_for_tools: inner("add", { allowed_callers: ["programmatic"] }),
           listed: outer("asks", ["add", "private"]),
           without: { module: "calls", function: "asks" },
         },
@@ -192,6 +193,11 @@ describe("a tool with a gateway", () => {
       const args = { a: 1, b: 1 };
       const allowed = await rig.call("listed", { tool: "add", args });
       expect(resultOf(allowed)).toMatchObject({ result: { sum: 2 } });
+      expect(await rig.call("only_for_tools", args)).toMatchObject({
+        kind: "error",
+        code: "INVALID_REQUEST",
+        message: "Tool 'only_for_tools' may not be called by agents",
+      });
       for (const tool of ["private", "listed", "nowhere"]) {
         const refused = resultOf(await rig.call("listed", { tool, args }));
         expect(refused).toMatchObject({ code: "NOT_ALLOWED", retryable: false });

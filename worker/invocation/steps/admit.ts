@@ -10,7 +10,7 @@ import { requireRepeatable } from "../claims/redelivery.ts";
 import type { CallRecord } from "../call-record.ts";
 import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
 import { type ArgumentParts, checkArguments } from "./check-schemas.ts";
-import { type ResolveParts, resolveProfile, resolveTool } from "./resolve.ts";
+import { type ResolveParts, requireCaller, resolveProfile, resolveTool } from "./resolve.ts";
 
 /** Dependencies of {@link admit}. */
 export interface AdmitParts extends ResolveParts, ArgumentParts {
@@ -42,6 +42,7 @@ interface Candidate extends AdmittedCall {
 type AdmissionCheck = (call: Candidate) => void | Promise<void>;
 
 const chain: readonly AdmissionCheck[] = [
+  ({ tool, invocation }) => requireCaller(tool, invocation),
   ({ times, invocation, nowMs }) => requireFresh(times, invocation, nowMs),
 ];
 

@@ -31,6 +31,17 @@ export function resolveTool(
   throw isRedelivered ? mayHaveRun(toolName) : notAvailable(toolName);
 }
 
+/** Throws InvocationError `INVALID_REQUEST` for a caller of a kind that the tool does not allow. */
+export function requireCaller(
+  { name, catalog }: Pick<ToolEntry, "name" | "catalog">,
+  { depth = 0 }: Pick<Invocation, "depth">,
+): void {
+  const kind = depth === 0 ? "direct" : "programmatic";
+  if (catalog.allowedCallers.has(kind)) return;
+  const callers = kind === "direct" ? "by agents" : "by other tools";
+  throw new InvocationError("INVALID_REQUEST", `Tool '${name}' may not be called ${callers}`);
+}
+
 /** Throws InvocationError `INVALID_REQUEST` for a request that names an unknown profile. */
 export function resolveProfile(
   parts: ResolveParts,
