@@ -89,6 +89,9 @@ class Channel:
             request = self._add(kind, payload, wake)
             self._join(loop)
         try:
+            with self._changed:
+                self._flush()
+                self._write_later(loop)
             await answered
         finally:
             with self._changed:
@@ -150,13 +153,11 @@ class Channel:
             self._changed.acquire()
 
     def _join(self, loop: "AbstractEventLoop") -> None:
-        """Has an event loop read and write, as long as it has requests."""
+        """Has an event loop read as long as it has requests."""
         count = self._loops.get(loop, 0)
         self._loops[loop] = count + 1
         if count == 0:
             loop.add_reader(self._descriptor, self._on_readable)
-        self._flush()
-        self._write_later(loop)
 
     def _leave(self, loop: "AbstractEventLoop") -> None:
         self._loops[loop] -= 1
