@@ -24,7 +24,8 @@ const everything = `
 from typing import Any
 
 from secure_tool_runtime import (
-    Artifact, Cancellation, DataDisposition, DataObject, DynamicTool, ToolContext, ToolContextFacade, ToolResult,
+    Artifact, Cancellation, DataDisposition, DataObject, DynamicTool, ToolCallError, ToolContext, ToolContextFacade,
+    ToolResult, Tools, tools,
 )
 
 def reports(ctx: ToolContext) -> ToolResult:
@@ -48,6 +49,28 @@ async def first_line(filename: str, ctx: ToolContextFacade) -> "dict[str, object
     content = await ctx.load_artifact(filename)
     return {"line": text.split("\\n")[0], "bytes": content.hex()}
 
+async def sums(region: str, ctx: ToolContext) -> "dict[str, object]":
+    try:
+        rows = await ctx.tools.call("sales:query", {"region": region})
+        rows = await tools.sales.query(region=region)
+    except ToolCallError as error:
+        return {"code": error.code, "again": error.retryable, **error.data}
+    last = await ctx.tools.chain([{"tool": "a:b"}, {"tool": "c", "use_previous": True}])
+    names: "list[str]" = [each["filename"] for each in [*rows.artifacts, *last.artifacts]]
+    content: bytes = b"".join([await ctx.tools.load_artifact(name) for name in names])
+    return {"rows": rows["rows"], "steps": last.steps, "bytes": content.hex()}
+
+def searches(ctx: ToolContextFacade) -> "dict[str, object]":
+    sync = ctx.tools.sync
+    ids: "list[str]" = [each["id"] for each in sync.search("convert csv", limit=5)]
+    return {"ids": ids, "examples": sync.examples(ids[0], max=2), **sync.echo(text="t")}
+
+class Recorded(Tools):
+    pass
+
+def checks_calls() -> None:
+    assert searches(ToolContextFacade(ToolContext(tools=Recorded()))) == {}
+
 def count(report: Artifact, others: "list[Artifact]") -> "dict[str, int]":
     return {each.filename: each.as_text().count("\\n") for each in (report, *others)}
 
@@ -65,6 +88,7 @@ from secure_tool_runtime import ToolContext, ToolResult
 def run(ctx: ToolContext) -> ToolResult:
     ctx.send_status(1)
     ctx.save_artifact("a.txt", "text")
+    ctx.tools.sync.search("words", limit="5")
     return ToolResult.ok(5)
 `;
 
@@ -132,7 +156,7 @@ describe("mypy in its strict mode", () => {
     const { status, stdout } = await mypy(context, "wrong");
     expect({ status, lines: stdout.match(/^wrong\/mistakes\.py:\d+/gm) }).toEqual({
       status: 1,
-      lines: ["wrong/mistakes.py:5", "wrong/mistakes.py:6", "wrong/mistakes.py:7"],
+      lines: ["5", "6", "7", "8"].map((line) => `wrong/mistakes.py:${line}`),
     });
   });
 });
@@ -171,7 +195,7 @@ describe("pyright in its strict mode", () => {
 
   test("finds mistakes", async (context) => {
     const { stdout } = await pyright(context, "--project", await configured("wrong"));
-    expect(stdout).toMatch(/^3 errors/m);
+    expect(stdout).toMatch(/^4 errors/m);
   });
 
   test("knows the type of everything that the package exports", async (context) => {

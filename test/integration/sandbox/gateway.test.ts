@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openHost } from "../../../worker/sandbox/host/backend.ts";
-import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
+import { type SandboxBackend, gatewayFd } from "../../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
 import { patience } from "../../support/patience.ts";
 import { type RunningCall, openToolStarts } from "../../support/runners/tool-starts.ts";
@@ -63,6 +63,21 @@ def refused(ctx):
         return {"code": error.code, "sockets": sockets()}
 `;
 
+const nodeSource = `
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { Socket } from "node:net";
+
+export async function talk() {
+  const channel = new Socket({ fd: ${gatewayFd} });
+  channel.write("ping");
+  const [heard] = await once(channel, "data");
+  const child = execFileSync("/bin/ls", ["/proc/self/fd"], { encoding: "utf8" });
+  channel.destroy();
+  return { heard: String(heard), child: child.trim().split("\\n") };
+}
+`;
+
 const openBubblewrap = sharedBackends();
 
 async function openOnHost(): Promise<SandboxBackend> {
@@ -94,12 +109,24 @@ function answer(gateway: Duplex | undefined, structured: (request: Request) => o
 const ways = ["cold", "pool", "template", "host"] as const;
 type Way = (typeof ways)[number];
 
-async function open(context: TestContext, way: Way, name: string, hasGateway = true) {
+interface Options {
+  readonly hasGateway?: boolean;
+  readonly runtime?: "python" | "node";
+}
+
+async function open(
+  context: TestContext,
+  way: Way,
+  name: string,
+  { hasGateway = true, runtime = "python" }: Options = {},
+) {
   const backend = await (way === "host" ? openOnHost() : openBubblewrap(context));
-  const starts = await openToolStarts({ backend, files: { "tool.py": source } });
+  const files = { files: { "tool.py": source }, nodeFiles: { "tool.mjs": nodeSource } };
+  const starts = await openToolStarts({ backend, ...files });
   const startMode = way === "host" ? "cold" : way;
   const entry = tool(name, {
-    module: "tool",
+    runtime,
+    module: runtime === "node" ? "tool.mjs" : "tool",
     callable: { kind: "function", name },
     start: startMode,
     warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
@@ -195,7 +222,7 @@ async function holds(pid: number, target: string): Promise<string[]> {
 
 describe.for(ways)("without a gateway, by the start %s,", (way) => {
   test("a tool has no channel, and is told so", async (context) => {
-    const { call } = await open(context, way, "refused", false);
+    const { call } = await open(context, way, "refused", { hasGateway: false });
     let gateway: unknown = "unknown";
     const result = await call({}, ({ execution }) => (gateway = execution.gateway));
     const { code, sockets } = result as { code: string; sockets: Record<string, string> };
@@ -207,17 +234,33 @@ describe.for(ways)("without a gateway, by the start %s,", (way) => {
   });
 });
 
+test.for(["cold", "pool", "host"] as const)(
+  "a Node tool has a gateway, which no program inherits, by the start %s",
+  async (way, context) => {
+    const { call } = await open(context, way, "talk", { runtime: "node" });
+    const result = await call({}, ({ execution }) => {
+      const { gateway } = execution;
+      gateway!.on("data", (ping: Buffer) => gateway!.write(`${ping.toString()}, pong`)).resume();
+    });
+    const { heard, child } = result as { heard: string; child: string[] };
+    expect(heard).toBe("ping, pong");
+    expect(child).not.toContain(String(gatewayFd));
+  },
+);
+
 test.for(["pool", "template"] as const)(
   "idle sandboxes with a gateway leave no descriptor: %s",
   async (way, context) => {
-    await openBubblewrap(context);
-    const before = await openDescriptors();
-    for (let round = 0; round < 3; round++) {
+    const idleAndGone = async () => {
       const { starts } = await open(context, way, "call");
       await starts.untilIdle(tool("call"));
       await starts.starts[Symbol.asyncDispose]();
-    }
-    const settled = async () => expect(await openDescriptors()).toBeLessThanOrEqual(before + 3);
+    };
+    // The first one opens what stays.
+    await idleAndGone();
+    const before = await openDescriptors();
+    for (let round = 0; round < 3; round++) await idleAndGone();
+    const settled = async () => expect(await openDescriptors()).toBeLessThan(before + 3);
     await vi.waitFor(settled, patience);
   },
 );

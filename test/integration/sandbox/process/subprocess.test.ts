@@ -86,7 +86,8 @@ describe("the end of a child", () => {
 
   test("is a failure to start, which leaves nothing open, in 20 runs", async () => {
     const before = await openDescriptors();
-    const options = { file: "/no/such/program", argv: [], env: {}, inputs: ["x"], hasReport: true };
+    const program = { file: "/no/such/program", argv: [], env: {} };
+    const options = { ...program, inputs: ["x"], hasReport: true, socketFd: 9 };
     for (let runNumber = 0; runNumber < 20; runNumber++) {
       await expect(startSubprocess(options)).rejects.toThrow("ENOENT");
     }

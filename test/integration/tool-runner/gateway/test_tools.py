@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import faulthandler
 import json
 import os
 import pickle
@@ -12,10 +13,12 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 from secure_tool_runtime import ToolCallError, ToolContext, Tools, gateway, tools
 from secure_tool_runtime.facade import ToolContextFacade
-from secure_tool_runtime.gateway.channel import ANSWER_MAX_BYTES, REQUEST_MAX_BYTES
+from secure_tool_runtime.gateway.channel import ANSWER_MAX_BYTES
+from secure_tool_runtime.gateway.messages import REQUEST_MAX_BYTES
 
 _WAIT_SECONDS = 20
 
@@ -48,8 +51,8 @@ def result_of(request: dict) -> dict:
 
 class GatewayTest(unittest.TestCase):
     def setUp(self) -> None:
-        signal.alarm(2 * _WAIT_SECONDS)
-        self.addCleanup(signal.alarm, 0)
+        faulthandler.dump_traceback_later(2 * _WAIT_SECONDS, exit=True)
+        self.addCleanup(faulthandler.cancel_dump_traceback_later)
         own, other = socket.socketpair()
         self.worker = Worker(other)
         self.addCleanup(own.close)
@@ -350,6 +353,48 @@ class Sharing(GatewayTest):
         sizes = [len(result["text"]) for result in asyncio.run(run())]
         self.assertEqual(sizes, [20 * len(text)] + [len(text)] * (count - 1))
 
+    def test_a_long_request_is_sent_while_another_thread_waits(self) -> None:
+        text = "x" * 900_000
+        waits = threading.Event()
+
+        def play(worker: Worker) -> None:
+            slow = worker.read()
+            waits.set()
+            request = worker.read()
+            worker.respond(request, {"structured": {"length": len(request["payload"]["args"]["t"])}, "artifacts": []})
+            worker.respond(slow, result_of(slow))
+
+        self.played(play)
+        slow = threading.Thread(target=tools.sync.call, args=("slow",))
+        slow.start()
+        waits.wait()
+        self.assertEqual(tools.sync.call("a", {"t": text}), {"length": len(text)})
+        slow.join()
+
+    def test_an_event_loop_takes_no_answer_from_a_thread_that_waits(self) -> None:
+        count = 2_000
+
+        def play(worker: Worker) -> None:
+            slow = worker.read()
+            begun.set()
+            for _ in range(count):
+                request = worker.read()
+                worker.respond(request, result_of(request))
+            worker.respond(slow, result_of(slow))
+
+        begun = threading.Event()
+        self.played(play)
+
+        async def waits() -> None:
+            await tools.call("slow")
+
+        loop = threading.Thread(target=lambda: asyncio.run(waits()))
+        loop.start()
+        begun.wait()
+        for number in range(count):
+            self.assertEqual(tools.sync.call("a", {"n": number}), {"got": {"n": number}})
+        loop.join()
+
     def test_threads_do_not_block_each_other_where_neither_end_reads(self) -> None:
         count, text = 12, "x" * 900_000
 
@@ -435,6 +480,49 @@ class Ends(GatewayTest):
             tools.sync.call("slow")
         self.assertEqual(tools.sync.call("a"), {"got": {}})
         self.assertEqual(requests[1], {"type": "cancel", "id": requests[0]["id"]})
+
+    def test_another_thread_reads_on_where_one_that_reads_is_interrupted(self) -> None:
+        results = []
+        follower = threading.Thread(target=lambda: results.append(tools.sync.call("a")))
+        raised = []
+
+        def interrupt(*_: object) -> None:
+            if not raised:
+                raised.append(True)
+                raise TimeoutError("enough")
+
+        former = signal.signal(signal.SIGUSR1, interrupt)
+        self.addCleanup(signal.signal, signal.SIGUSR1, former)
+
+        def play(worker: Worker) -> None:
+            worker.read()
+            follower.start()
+            request = worker.read()
+            while not select.select([worker.end], [], [], 0.02)[0]:
+                os.kill(os.getpid(), signal.SIGUSR1)
+            worker.respond(request, result_of(request))
+
+        self.played(play)
+        self.assertRaises(TimeoutError, tools.sync.call, "slow")
+        follower.join()
+        self.assertEqual(results, [{"got": {}}])
+
+    def test_an_exception_of_a_handler_is_no_failure_of_the_channel(self) -> None:
+        for function in ("read", "write"):
+            requests = self.answered({"structured": {}, "artifacts": []})
+            real = getattr(os, function)
+            results = [TimeoutError("enough")]
+
+            def once(*arguments: object, real=real, results=results) -> object:
+                if results:
+                    raise results.pop()
+                return real(*arguments)
+
+            with unittest.mock.patch.object(os, function, once):
+                self.assertRaises(TimeoutError, tools.sync.call, "a")
+            self.doCleanups()
+            self.assertEqual(len(requests), 1)
+            self.setUp()
 
     def test_a_worker_that_closes_ends_all_calls(self) -> None:
         def play(worker: Worker) -> None:

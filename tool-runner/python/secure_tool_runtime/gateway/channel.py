@@ -10,7 +10,7 @@ import select
 import stat
 import threading
 
-from .requests import step_results
+from .messages import REQUEST_MAX_BYTES, closed, line_of, payload_of
 from .results import ToolCallError
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Bytes of a line. The worker closes the channel at a longer request.
-REQUEST_MAX_BYTES = 1024 * 1024
 ANSWER_MAX_BYTES = 16 * 1024 * 1024
 _READ_BYTES = 256 * 1024
 
@@ -44,10 +42,10 @@ class Channel:
         """Raises ToolCallError where the descriptor has been closed."""
         try:
             if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                raise _closed()
+                raise closed()
             os.set_blocking(descriptor, False)
         except OSError:
-            raise _closed() from None
+            raise closed() from None
         self._descriptor = descriptor
         self._changed = threading.Condition()  # Guards what follows.
         self._requests: "dict[str, _Request]" = {}
@@ -72,7 +70,7 @@ class Channel:
                     self._wait(request)
             finally:
                 self._finish(request)
-        return _payload_of(request.answer)
+        return payload_of(request.answer)
 
     async def ask_awaiting(self, kind: str, payload: "dict[str, Any]") -> "dict[str, Any]":
         """As `ask`, in an event loop of asyncio. The task's cancellation cancels it."""
@@ -91,23 +89,26 @@ class Channel:
             request = self._add(kind, payload, wake)
             self._join(loop)
         try:
+            with self._changed:
+                self._flush()
+                self._write_later(loop)
             await answered
         finally:
             with self._changed:
                 self._finish(request)
                 self._leave(loop)
-        return _payload_of(request.answer)
+        return payload_of(request.answer)
 
     def _add(self, kind: str, payload: "dict[str, Any]", wake: "Callable[[], None]") -> _Request:
         """A request whose line is to be sent."""
         self._last_id += 1
         identifier = str(self._last_id)
-        line = _line({"type": kind, "id": identifier, "payload": payload})
+        line = line_of({"type": kind, "id": identifier, "payload": payload})
         if len(line) > REQUEST_MAX_BYTES:
             text = f"The request takes {len(line)} bytes, more than the {REQUEST_MAX_BYTES} that are accepted"
             raise ToolCallError("INVALID_REQUEST", f"{text}; large data can be saved as an artifact")
         if self._is_closed:
-            raise _closed()
+            raise closed()
         self._unsent += line
         request = _Request(identifier, self._sent_bytes + len(self._unsent), wake)
         self._requests[identifier] = request
@@ -116,7 +117,7 @@ class Channel:
     def _finish(self, request: _Request) -> None:
         """Cancels a request that has no answer. What the worker still says of it is dropped."""
         if self._requests.pop(request.id, None) is not None:
-            self._unsent += _line({"type": "cancel", "id": request.id})
+            self._unsent += line_of({"type": "cancel", "id": request.id})
             self._flush()
 
     def _wait(self, request: _Request) -> None:
@@ -152,13 +153,11 @@ class Channel:
             self._changed.acquire()
 
     def _join(self, loop: "AbstractEventLoop") -> None:
-        """Has an event loop read and write, as long as it has requests."""
+        """Has an event loop read as long as it has requests."""
         count = self._loops.get(loop, 0)
         self._loops[loop] = count + 1
         if count == 0:
             loop.add_reader(self._descriptor, self._on_readable)
-        self._flush()
-        self._write_later(loop)
 
     def _leave(self, loop: "AbstractEventLoop") -> None:
         self._loops[loop] -= 1
@@ -246,30 +245,3 @@ class Channel:
         for request in requests.values():
             request.answer = {"type": "closed"}
             request.wake()
-
-
-def _line(message: "dict[str, Any]") -> bytes:
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # UTF-8 has no lone surrogate; Python's backslash form is JSON's escape.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _payload_of(answer: "dict[str, Any] | None") -> "dict[str, Any]":
-    """Raises ToolCallError for an answer that is none."""
-    if answer is None or answer["type"] == "closed":
-        raise _closed()
-    payload: "dict[str, Any]" = answer["payload"]
-    if answer["type"] == "response":
-        return payload
-    raise ToolCallError(
-        str(payload.get("code")),
-        str(payload.get("error")),
-        retryable=payload.get("retryable") is True,
-        data=payload.get("data"),
-        op=payload.get("op"),
-        steps=step_results(payload.get("stepResults", [])),
-    )
-
-
-def _closed() -> ToolCallError:
-    return ToolCallError("GATEWAY_CLOSED", "The channel to the worker's gateway is closed")
