@@ -75,7 +75,7 @@ describe("a record of a call", () => {
 });
 
 describe("an error of a call", () => {
-  const errorOf = (error: unknown): Promise<GatewayError> =>
+  const errorOf = (error: Error): Promise<GatewayError> =>
     failureOf(gatewayOf(() => Promise.reject(error)).runTool("a:tool", {}, never));
 
   test("of the invoker keeps what it says", async () => {
