@@ -69,7 +69,7 @@ describe("declarations", () => {
     expect(stubs).toContain("   * Rows of sales.");
   });
 
-  test.prop([anyEntries], { numRuns: 40 })("of any tools compile", (entries) => {
+  test.prop([anyEntries], { numRuns: 25 })("of any tools compile", (entries) => {
     const stubs = stubsOf(entries);
     expect(problems(stubs)).toEqual([]);
     expect(declared(stubs)).toEqual(["CallOptions", "ToolArguments", "ToolResults", "Tools"]);
