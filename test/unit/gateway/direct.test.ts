@@ -95,6 +95,20 @@ test("a request narrows the scope, and does not widen it", async () => {
   expect(await none.listNamespaces(never)).toEqual([]);
 });
 
+test("a hundred tools that are not allowed end the program", async () => {
+  const limits = { maxToolCalls: 1_000, maxLookups: 1_000, maxOperationsPerSecond: 100_000 };
+  const budget = new CallBudget({ ...defaultGatewayLimits, ...limits });
+  const gateway = gatewayOf(nothing, { budget, allowed: ["b:*"] });
+  for (let count = 0; count < 33; count++) {
+    await failureOf(gateway.runTool("a:tool", {}, never));
+    await failureOf(gateway.describeTool("a:tool", "full", never));
+    await failureOf(gateway.loadArtifact({ filename: "a", offset: 0, length: 1 }, never));
+  }
+  expect(budget.ended.aborted).toBe(false);
+  await failureOf(gateway.runChain([{ toolId: "a:tool" }], never));
+  await expect(gateway.runTool("b:tool", {}, never)).rejects.toBe(budget.ended.reason);
+});
+
 describe("an error of a call", () => {
   const errorOf = (error: Error): Promise<GatewayError> =>
     failureOf(gatewayOf(() => Promise.reject(error)).runTool("a:tool", {}, never));
