@@ -186,7 +186,7 @@ export const lazyPackages: readonly string[] = [
   ...["@aws-sdk/client-s3", "@google-cloud/storage", "google-auth-library"],
   ...["@peculiar/x509", "reflect-metadata"],
   ...["amqplib", "solclientjs"],
-  "prom-client",
+  ...["minisearch", "prom-client"],
 ];
 
 /**

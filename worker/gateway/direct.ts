@@ -34,6 +34,8 @@ export type LoadArtifact = (piece: PieceRequest, signal: AbortSignal) => Promise
 export interface DirectOptions {
   /** Ids, `namespace:*`, or `*`; all tools by default. */
   readonly allowed?: readonly string[];
+  /** Patterns as in `allowed`: of those tools, the ones that a request asks for; all by default. */
+  readonly requested?: readonly string[] | undefined;
   /** With the default limits by default. */
   readonly budget?: CallBudget;
   /** Gets each call when it ends, refused ones included. */
@@ -52,17 +54,19 @@ export class DirectGateway implements ProgramGateway {
   readonly #dispatch: Dispatch;
   readonly #options: DirectOptions;
   readonly #scope: ToolScope;
+  readonly #requested: ToolScope;
   readonly #budget: CallBudget;
   readonly #search: ToolSearch;
   readonly #clock: Clock;
   readonly #newId: NewId;
 
-  /** Throws TypeError for a text in `allowed` that is no pattern. */
+  /** Throws TypeError for a text in `allowed` or `requested` that is no pattern. */
   constructor(catalog: Catalog, dispatch: Dispatch, options: DirectOptions = {}) {
     this.#catalog = catalog;
     this.#dispatch = dispatch;
     this.#options = options;
     this.#scope = new ToolScope(options.allowed ?? ["*"]);
+    this.#requested = new ToolScope(options.requested ?? ["*"]);
     this.#clock = options.clock ?? systemClock;
     this.#budget = options.budget ?? new CallBudget(undefined, { clock: this.#clock });
     this.#search = options.search ?? new ToolSearch(catalog);
@@ -75,12 +79,12 @@ export class DirectGateway implements ProgramGateway {
     signal: AbortSignal,
   ): Promise<readonly ToolSummary[]> {
     await this.#lookUp(signal);
-    return this.#search.search(query, limit, (id) => this.#scope.allows(id), signal);
+    return this.#search.search(query, limit, (id) => this.#allows(id), signal);
   }
 
   async listNamespaces(signal: AbortSignal): Promise<readonly string[]> {
     await this.#lookUp(signal);
-    const ids = this.#catalog.ids.filter((id) => this.#scope.allows(id));
+    const ids = this.#catalog.ids.filter((id) => this.#allows(id));
     const namespaces = new Set(ids.map((id) => parseToolId(id)?.namespace ?? ""));
     return [...namespaces].filter((namespace) => namespace !== "").sort();
   }
@@ -141,6 +145,10 @@ export class DirectGateway implements ProgramGateway {
     }
   }
 
+  #allows(id: string): boolean {
+    return this.#scope.allows(id) && this.#requested.allows(id);
+  }
+
   async #lookUp(signal: AbortSignal): Promise<void> {
     await this.#budget.enter(signal);
     this.#budget.lookUp();
@@ -148,7 +156,7 @@ export class DirectGateway implements ProgramGateway {
 
   /** The tool of an id in the scope. Throws the same for all others, there or not. */
   #tool(id: string): CatalogTool {
-    const tool = this.#scope.allows(id) ? this.#catalog.get(id) : undefined;
+    const tool = this.#allows(id) ? this.#catalog.get(id) : undefined;
     if (tool !== undefined) return tool;
     const message = `The program may not call the tool ${shownId(id)}`;
     throw this.#budget.refused(new GatewayError("NOT_ALLOWED", "resolve", message));

@@ -22,6 +22,23 @@ export const defaultGatewayLimits: GatewayLimits = {
   maxArtifactBytes: 64 * 1024 * 1024,
 };
 
+/** The limits as a request asks for them: never more than they are. */
+export function narrowLimits(
+  limits: GatewayLimits,
+  requested: Partial<GatewayLimits>,
+): GatewayLimits {
+  const least = (name: keyof GatewayLimits) => Math.min(limits[name], requested[name] ?? Infinity);
+  return {
+    maxToolCalls: least("maxToolCalls"),
+    maxChainSteps: least("maxChainSteps"),
+    maxConcurrentCalls: least("maxConcurrentCalls"),
+    maxDepth: least("maxDepth"),
+    maxLookups: least("maxLookups"),
+    maxOperationsPerSecond: least("maxOperationsPerSecond"),
+    maxArtifactBytes: least("maxArtifactBytes"),
+  };
+}
+
 /** Greatest `maxDepth`, whatever is configured. */
 export const greatestDepth = mostGatewayLimits.maxDepth;
 

@@ -1,7 +1,7 @@
 /**
  * Search of tools by the words of their ids, descriptions and tags.
  */
-import MiniSearch from "minisearch";
+import type MiniSearch from "minisearch";
 import { abortable } from "../support/timeout.ts";
 import type { Catalog } from "./catalog.ts";
 import { notesOf } from "./documents.ts";
@@ -75,7 +75,8 @@ export class ToolSearch {
 }
 
 async function indexOf(catalog: Catalog): Promise<MiniSearch<Searchable>> {
-  const index = new MiniSearch<Searchable>({
+  const { default: Index } = await import("minisearch");
+  const index = new Index<Searchable>({
     fields: Object.keys(boost),
     tokenize: wordsOf,
     processTerm: (word) => word.toLowerCase(),

@@ -4,7 +4,11 @@
 import { describe, expect, vi } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
 import type { GatewayError } from "../../../worker/gateway/gateway.ts";
-import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
+import {
+  type GatewayLimits,
+  defaultGatewayLimits,
+  narrowLimits,
+} from "../../../worker/gateway/limits.ts";
 import { fc, test } from "../../support/properties/property.ts";
 
 const never = new AbortController().signal;
@@ -80,6 +84,11 @@ describe("calls", () => {
     expect(budget.callDepth).toBe(depth + 1);
     expect(refusal(() => budget.reserveCall())).toEqual(expected);
   });
+});
+
+test("limits can be narrowed, and not widened", () => {
+  const limits = narrowLimits(defaultGatewayLimits, { maxToolCalls: 5, maxDepth: 5 });
+  expect(limits).toEqual({ ...defaultGatewayLimits, maxToolCalls: 5 });
 });
 
 describe("operations", () => {

@@ -8,7 +8,7 @@ import { Catalog } from "../../../worker/gateway/catalog.ts";
 import { DirectGateway, type DirectOptions } from "../../../worker/gateway/direct.ts";
 import type { Dispatch } from "../../../worker/gateway/dispatch.ts";
 import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
-import { type GatewayError, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
+import { GatewayError, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
 import { defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";
@@ -72,10 +72,45 @@ describe("a record of a call", () => {
       ["a:tool", "LIMIT_REACHED", "resolve"],
     ]);
   });
+
+  test("of a call that its gateway ended has the reason", async () => {
+    const records: ToolCallRecord[] = [];
+    const controller = new AbortController();
+    const dispatch: Dispatch = async () => {
+      controller.abort(new GatewayError("GATEWAY_CLOSED", "execute", "The channel is closed"));
+      throw new Error("stopped");
+    };
+    const gateway = gatewayOf(dispatch, { onCall: (record) => void records.push(record) });
+    await expect(gateway.runTool("a:tool", {}, controller.signal)).rejects.toThrow("closed");
+    expect(recorded(records)).toEqual([["a:tool", "GATEWAY_CLOSED", "execute"]]);
+  });
+});
+
+test("a request narrows the scope, and does not widen it", async () => {
+  const gateway = gatewayOf(nothing, { allowed: ["a:*"], requested: ["b:*", "a:tool"] });
+  const ids = (await gateway.searchTools("", 9, never)).map(({ id }) => id);
+  expect(ids).toEqual(["a:tool"]);
+  expect((await failureOf(gateway.runTool("b:tool", {}, never))).code).toBe("NOT_ALLOWED");
+  const none = gatewayOf(nothing, { allowed: ["a:*"], requested: [] });
+  expect(await none.listNamespaces(never)).toEqual([]);
+});
+
+test("a hundred tools that are not allowed end the program", async () => {
+  const limits = { maxToolCalls: 1_000, maxLookups: 1_000, maxOperationsPerSecond: 100_000 };
+  const budget = new CallBudget({ ...defaultGatewayLimits, ...limits });
+  const gateway = gatewayOf(nothing, { budget, allowed: ["b:*"] });
+  for (let count = 0; count < 33; count++) {
+    await failureOf(gateway.runTool("a:tool", {}, never));
+    await failureOf(gateway.describeTool("a:tool", "full", never));
+    await failureOf(gateway.loadArtifact({ filename: "a", offset: 0, length: 1 }, never));
+  }
+  expect(budget.ended.aborted).toBe(false);
+  await failureOf(gateway.runChain([{ toolId: "a:tool" }], never));
+  await expect(gateway.runTool("b:tool", {}, never)).rejects.toBe(budget.ended.reason);
 });
 
 describe("an error of a call", () => {
-  const errorOf = (error: unknown): Promise<GatewayError> =>
+  const errorOf = (error: Error): Promise<GatewayError> =>
     failureOf(gatewayOf(() => Promise.reject(error)).runTool("a:tool", {}, never));
 
   test("of the invoker keeps what it says", async () => {

@@ -1,7 +1,6 @@
 /**
  * Frames of a channel: one JSON object a line. Reading is bounded, writing is counted.
  */
-import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Readable, Writable } from "node:stream";
 import {
@@ -12,6 +11,7 @@ import {
   parseJson,
 } from "../../support/json/json.ts";
 import { LineSplitter } from "../../support/text/byte-lines.ts";
+import { abortable } from "../../support/timeout.ts";
 
 /** Bytes of a request. */
 export const maxRequestBytes = 1024 * 1024;
@@ -70,7 +70,13 @@ export async function sentBelow(
 ): Promise<void> {
   signal.throwIfAborted();
   while (channel.writableLength >= maxBytes && !channel.destroyed) {
-    await Promise.race([once(channel, "drain", { signal }), once(channel, "close", { signal })]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    channel.once("drain", resolve).once("close", resolve);
+    try {
+      await abortable(promise, signal);
+    } finally {
+      channel.off("drain", resolve).off("close", resolve);
+    }
   }
 }
 

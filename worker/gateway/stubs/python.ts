@@ -61,13 +61,13 @@ export function pythonStubs(tools: Iterable<CatalogTool>): string {
     const ofNamespace = methods.get(namespace) ?? [];
     methods.set(namespace, ofNamespace.concat(declared.method ?? []));
   }
-  const namespaces = [...methods].filter(([name, some]) => isName(name) && some.length > 0);
+  const namespaces = [...methods].filter(
+    ([name, some]) => isName(name) && !reserved.has(name) && some.length > 0,
+  );
   const names = new Set([...namespaces.map(([name]) => name), ...reserved]);
   const own = (methods.get("") ?? []).filter((method) => !names.has(methodName(method)));
   const more = left === 0 ? [] : [`# ${left} more tools do not fit: search for them.`, ""];
-  const attributes = namespaces
-    .filter(([name]) => !reserved.has(name))
-    .map(([name]) => `    ${name}: _${name}_tools`);
+  const attributes = namespaces.map(([name]) => `    ${name}: _${name}_tools`);
   return [
     head,
     ...types,

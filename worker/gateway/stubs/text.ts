@@ -1,8 +1,6 @@
 /**
  * Text of stubs that names and descriptions of tools cannot break out of.
  */
-import { withoutDeceptive } from "../../support/text/deceptive.ts";
-
 /** Bytes of the stubs of all tools together. */
 export const maxStubBytes = 64 * 1024;
 
@@ -20,10 +18,9 @@ export function quoted(text: string, escape: (codePoint: number) => string): str
   return `"${safe}"`;
 }
 
-/** The lines of a text for a comment, without what could end or change one. */
-export function commentLines(text: string): readonly string[] {
-  const lines = text.toWellFormed().split(/\r?\n/);
-  return lines.map((line) => withoutDeceptive(line).replaceAll("*/", "* /").trimEnd());
+/** The lines of clean notes for a comment, without what ends one. */
+export function commentLines(notes: string): readonly string[] {
+  return notes.replaceAll("*/", "* /").split("\n");
 }
 
 /** Parts of a text, as long as they fit into bytes. */

@@ -76,12 +76,12 @@ function interfaceOf(name: string, members: readonly string[]): readonly string[
 function membersOf(methods: ReadonlyMap<string, readonly string[]>): readonly string[] {
   return [...methods].flatMap(([namespace, some]) => {
     if (namespace === "") {
-      const names = [...methods.keys(), ...reserved].map((name) => `  ${quoted(name)}(`);
+      const names = [...methods.keys(), ...reserved].map((name) => `  ${nameOf(name)}(`);
       return some.filter((method) => !names.some((name) => method.startsWith(name)));
     }
     return reserved.has(namespace)
       ? []
-      : [`  readonly ${quoted(namespace)}: {`, ...some.map((method) => `  ${method}`), "  };"];
+      : [`  readonly ${nameOf(namespace)}: {`, ...some.map((method) => `  ${method}`), "  };"];
   });
 }
 
@@ -104,7 +104,7 @@ function declaration(tool: CatalogTool, args: ObjectShape, result: ObjectShape):
   return {
     args: `  ${id}: ${typeOf(args)};`,
     result: `  ${id}: ${typeOf(result)};`,
-    method: `  ${quoted(name)}(${parameters}): Promise<ToolResults[${id}]>;`,
+    method: `  ${nameOf(name)}(${parameters}): Promise<ToolResults[${id}]>;`,
   };
 }
 
@@ -140,7 +140,12 @@ function objectType({ members, others }: ObjectShape): string {
 }
 
 function memberOf({ name, isOptional, shape }: Member): string {
-  return ` ${quoted(name)}${isOptional ? "?" : ""}: ${typeOf(shape)};`;
+  return ` ${nameOf(name)}${isOptional ? "?" : ""}: ${typeOf(shape)};`;
+}
+
+/** A name of a member, without quotes where it needs none: `new(…)` would be another thing. */
+function nameOf(text: string): string {
+  return /^(?!(?:new|constructor)$)[A-Za-z_]\w*$/.test(text) ? text : quoted(text);
 }
 
 function quoted(text: string): string {

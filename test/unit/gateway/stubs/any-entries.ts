@@ -101,7 +101,7 @@ const { schema } = fc.letrec<{ schema: JsonObject; object: JsonObject }>((tie) =
     fc.record({ allOf: schemas }),
   );
   return {
-    object: object as fc.Arbitrary<JsonObject>,
+    object,
     schema: fc.oneof({ maxDepth: 3 }, leaf, combined, object) as fc.Arbitrary<JsonObject>,
   };
 });

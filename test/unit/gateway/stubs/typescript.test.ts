@@ -69,7 +69,7 @@ describe("declarations", () => {
     expect(stubs).toContain("   * Rows of sales.");
   });
 
-  test.prop([anyEntries], { numRuns: 40 })("of any tools compile", (entries) => {
+  test.prop([anyEntries], { numRuns: 25 })("of any tools compile", (entries) => {
     const stubs = stubsOf(entries);
     expect(problems(stubs)).toEqual([]);
     expect(declared(stubs)).toEqual(["CallOptions", "ToolArguments", "ToolResults", "Tools"]);
@@ -91,6 +91,24 @@ describe("declarations", () => {
     const calls = ids.map((id) => `tools.call("${id}", {});`).join("\n");
     expect(problems(stubs, calls)).toEqual([]);
     expect(problems(stubs, `tools.sales.call({}); tools.constructor.new({});`)).toEqual([]);
+  });
+
+  test("of tools whose names are words of the language compile", () => {
+    const words =
+      "abstract accessor any as asserts async await class constructor declare default delete enum " +
+      "export extends false function get import in infer is keyof let module namespace never new " +
+      "null of override private protected public readonly set static super this throw true type " +
+      "typeof undefined unique unknown using var void with yield";
+    const entries = words.split(" ").flatMap((word) => {
+      const parameters = { type: "object", properties: { [word]: {} }, required: [word] };
+      return [
+        { id: `${word}:${word}`, parameters },
+        { id: `${word}2:${word}` },
+        { id: `${word}3` },
+      ];
+    });
+    const calls = words.split(" ").map((word) => `tools["${word}"]["${word}"]({ "${word}": 1 });`);
+    expect(problems(stubsOf(entries), calls.join("\n"))).toEqual([]);
   });
 
   test("of more tools than fit say how many are left", () => {
