@@ -47,21 +47,22 @@ async function client() {
   return gateway.client;
 }
 
+// Each awaits what it returns: so the stack of an error leads to the caller.
 const methods = {
   /** @type {ToolMethods["call"]} */
-  call: async (id, args, options) => (await client()).call(id, args, options),
+  call: async (id, args, options) => await (await client()).call(id, args, options),
   /** @type {ToolMethods["chain"]} */
-  chain: async (steps, options) => (await client()).chain(steps, options),
+  chain: async (steps, options) => await (await client()).chain(steps, options),
   /** @type {ToolMethods["search"]} */
-  search: async (query, options) => (await client()).search(query, options),
+  search: async (query, options) => await (await client()).search(query, options),
   /** @type {ToolMethods["namespaces"]} */
-  namespaces: async (options) => (await client()).namespaces(options),
+  namespaces: async (options) => await (await client()).namespaces(options),
   /** @type {ToolMethods["describe"]} */
-  describe: async (id, options) => (await client()).describe(id, options),
+  describe: async (id, options) => await (await client()).describe(id, options),
   /** @type {ToolMethods["examples"]} */
-  examples: async (id, options) => (await client()).examples(id, options),
+  examples: async (id, options) => await (await client()).examples(id, options),
   /** @type {ToolMethods["loadArtifact"]} */
-  loadArtifact: async (filename, options) => (await client()).loadArtifact(filename, options),
+  loadArtifact: async (filename, options) => await (await client()).loadArtifact(filename, options),
   /** @type {ToolMethods["artifactsOf"]} */
   artifactsOf: (result) => Reflect.get(result, artifactsKey) ?? [],
 };
