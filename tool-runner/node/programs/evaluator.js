@@ -26,9 +26,6 @@ const handOver = `function () { "use strict"; globalThis[Symbol.for("${handedKey
 const before = "(async () => {\n";
 const after = "\n})";
 
-/** @type {Promise<never>} */
-const forEver = new Promise(() => {});
-
 export class Evaluator {
   /** @type {Session} */
   #session;
@@ -74,13 +71,11 @@ export class Evaluator {
    * @returns {Promise<Outcome>}
    */
   async run(source, name) {
-    const evaluated = this.#post("Runtime.evaluate", {
+    const { result, exceptionDetails: details } = await this.#post("Runtime.evaluate", {
       expression: `${source}\n//# sourceURL=${name}`,
       replMode: true,
       awaitPromise: true,
     });
-    // The garbage collector took what the script waits for: nothing can settle it any more.
-    const { result, exceptionDetails: details } = await evaluated.catch(() => forEver);
     if (details === undefined) return this.#valueOf(result);
     const { value: thrown } = await this.#valueOf(details.exception ?? result);
     return { thrown, line: details.lineNumber + 1, column: details.columnNumber + 1 };

@@ -20,7 +20,7 @@ const metaMessage = "SyntaxError: Cannot use 'import.meta' outside a module";
 
 /** `import a, { b as c } from "module" with { type: "json" }` */
 const statement =
-  /import\s*(?:(?<clause>[^"';]+?)\s*\bfrom\s*)?(?<quote>["'])(?<specifier>[^"'\n]*)\k<quote>(?:\s*with\s*(?<attributes>\{[^}]*\}))?/y;
+  /import\s*(?:(?<clause>(?:\/\*[^]*?\*\/|\/\/[^\n]*|[^"';/])+?)\s*\bfrom\s*)?(?<quote>["'])(?<specifier>[^"'\n]*)\k<quote>(?:\s*with\s*(?<attributes>\{[^}]*\}))?/y;
 const comments = /\/\*[^]*?\*\/|\/\/[^\n]*/g;
 const clauseParts =
   /^(?:(?<whole>[^\s{},*]+)\s*,?\s*)?(?:\*\s*as\s+(?<all>\S+)|\{(?<named>[^}]*)\})?$/;
@@ -39,8 +39,10 @@ export async function withoutImports(source, evaluator) {
   for (let count = 0; ; count += 1) {
     const mistake = await evaluator.mistakeIn(text);
     if (mistake === undefined) break;
-    const replaced = mistake.message === statementMessage && replaceStatement(text, mistake);
-    if (replaced === false || count === maxImports) return { mistake };
+    if (mistake.message !== statementMessage) return { mistake };
+    const replaced = count < maxImports ? replaceStatement(text, mistake) : undefined;
+    const message = "SyntaxError: This import is not supported in a program";
+    if (replaced === undefined) return { mistake: { ...mistake, message } };
     text = replaced;
   }
   return { source: await withoutCalls(text, evaluator) };
@@ -49,7 +51,7 @@ export async function withoutImports(source, evaluator) {
 /**
  * @param {string} source
  * @param {SyntaxMistake} place of the `import`
- * @returns {string | false} false for a form that is not known here
+ * @returns {string | undefined} undefined for a form that is not known here
  */
 function replaceStatement(source, { line, column }) {
   const before = source.split("\n").slice(0, line - 1);
@@ -58,7 +60,7 @@ function replaceStatement(source, { line, column }) {
   const { 0: whole = "", groups = {} } = statement.exec(source) ?? {};
   const { clause, specifier, attributes } = groups;
   const names = whole === "" ? undefined : namesOf(clause);
-  if (names === undefined) return false;
+  if (names === undefined) return undefined;
   const { all, pairs } = names;
   const expected = JSON.stringify(pairs.map(({ name }) => name));
   const options = attributes === undefined ? "{}" : `{ with: ${attributes} }`;
