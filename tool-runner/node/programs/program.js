@@ -37,7 +37,7 @@ class ProgramRunner {
     await withoutImports('import "a"; await import("b");', this.#evaluator);
     await this.#evaluator.run("0", "rehearsal");
     await importerFrom(import.meta.filename)("node:module");
-    await import("../tool.js");
+    await Promise.all([import("../tool.js"), import("../gateway/client.js")]);
     for (const stream of [process.stdout, process.stderr]) void stream.writable;
   }
 
