@@ -31,17 +31,24 @@ const limitCodes = new Map([
 export class Failure extends Error {
   #code;
   #limit;
+  #data;
 
   /**
    * @param {"EXECUTION_ERROR" | "TOOL_ERROR" | "IMPORT_ERROR" | "TOOL_NOT_FOUND" |
    *   "RESOURCE_EXHAUSTED"} code
    * @param {string} text
    * @param {string} [limit] of the sandbox, which the tool met
+   * @param {object} [data] facts for programs
    */
-  constructor(code, text, limit) {
+  constructor(code, text, limit, data) {
     super(text);
     this.#code = code;
     this.#limit = limit;
+    this.#data = data;
+  }
+
+  get data() {
+    return this.#data;
   }
 
   get limit() {

@@ -45,7 +45,11 @@ function main(argv) {
   }
   if (argv.length === 4 && argv[0] === "--park") {
     const [, module = "", toolsDir = "", argsFile = ""] = argv;
-    const load = () => importModule({ module, tools_dir: toolsDir });
+    const load = async () => {
+      if (module !== "") return importModule({ module, tools_dir: toolsDir });
+      await (await loadPrograms(toolsDir)).rehearse();
+      return undefined;
+    };
     void import("./parked.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
     return;
   }
@@ -102,6 +106,7 @@ class Run {
   #answer = "";
   #exitStatus = 0;
   #isIdle = false;
+  #failureOf = failureOf;
 
   /**
    * @param {Call} call
@@ -175,7 +180,7 @@ class Run {
     if (this.#isDecided) return this.#deliver();
     const isImporting = this.#stage === "importing";
     if (this.#isIdle) {
-      const text = "Tool never ends: it waits for a promise that nothing is left to settle";
+      const text = `${this.#subject} never ends: it waits for a promise that nothing is left to settle`;
       this.#answerNow(
         isImporting
           ? importFailure(this.#call, "its top-level await never ends")
@@ -184,9 +189,15 @@ class Run {
     } else if (isImporting) {
       this.#answerNow(importFailure(this.#call, `it calls process.exit(${code})`));
     } else if ((code & 0xff) === 0) {
-      this.#answerNow(new Failure("EXECUTION_ERROR", `Tool called process.exit(${code})`));
+      this.#answerNow(
+        new Failure("EXECUTION_ERROR", `${this.#subject} called process.exit(${code})`),
+      );
     }
     // Any other status is the tool's own way to end its process.
+  }
+
+  get #subject() {
+    return this.#call.program.language === undefined ? "Tool" : "Program";
   }
 
   get #isDecided() {
@@ -196,7 +207,7 @@ class Run {
   /** The answer to the call. Total. */
   async #outcome() {
     try {
-      const tool = await loadTool(this.#call, this.#loaded);
+      const tool = await this.#loadTool();
       if (this.#call.load_only) return resultDocument({}, [], this.#call);
       this.#stage = "running";
       if (this.#call.describe) {
@@ -210,6 +221,18 @@ class Run {
     }
   }
 
+  /** What the call runs. */
+  async #loadTool() {
+    const { program, args, tools_dir: toolsDir } = this.#call;
+    const { language } = program;
+    if (language === undefined) return loadTool(this.#call, this.#loaded);
+    const programs = await loadPrograms(toolsDir);
+    this.#failureOf = (thrown) => programs.failureOf(thrown);
+    const { code, inputs = {} } = /** @type {{ code: string, inputs?: object }} */ (args);
+    const { tools } = this.#context;
+    return () => programs.run({ code, language, inputs, toolsDir, tools });
+  }
+
   /**
    * The answer to a call that failed.
    *
@@ -220,7 +243,7 @@ class Run {
     printStack(thrown);
     const isImporting = this.#stage === "importing";
     return errorDocument(
-      isImporting ? importFailure(this.#call, describe(thrown)) : failureOf(thrown),
+      isImporting ? importFailure(this.#call, describe(thrown)) : this.#failureOf(thrown),
       this.#call,
     );
   }
@@ -295,11 +318,25 @@ async function loadTool(call, loaded) {
  * @returns {Promise<Loaded>}
  */
 async function importModule(call) {
-  if (!existsSync(`${call.tools_dir}/../node_modules/secure-tool-runtime`)) {
-    (await import("./own-module.js")).provideOwnModule();
-  }
+  await provideOwnModule(call.tools_dir);
   const file = fileOf(call);
   return { file, exported: await import(urlOf(file)) };
+}
+
+/** @param {string} toolsDir */
+async function provideOwnModule(toolsDir) {
+  if (existsSync(`${toolsDir}/../node_modules/secure-tool-runtime`)) return;
+  (await import("./own-module.js")).provideOwnModule();
+}
+
+/**
+ * What runs programs, in place of a tool's module.
+ *
+ * @param {string} toolsDir
+ */
+async function loadPrograms(toolsDir) {
+  await provideOwnModule(toolsDir);
+  return (await import("./programs/program.js")).programs;
 }
 
 /** @param {Pick<Call, "module" | "tools_dir">} call */

@@ -11,10 +11,14 @@ const url = new URL("tool.js", import.meta.url).href;
 /** The name of a package, and perhaps of a file in it; no path, no URL, no import of its own. */
 const ofPackage = /^[^./#:][^:]*$/;
 
+let isProvided = false;
+
 /**
  * To be called before the tool is loaded. A copy that the tool's own `node_modules` has goes first.
  */
 export function provideOwnModule() {
+  if (isProvided) return;
+  isProvided = true;
   const directory = process.env["TOOL_PACKAGES_DIR"];
   if (directory !== undefined) providePackages(directory);
   registerHooks({

@@ -41,6 +41,7 @@ const errorMaxCharacters = 4_000;
  * @property {string} traceparent
  * @property {string} tracestate
  * @property {{ fd?: number }} gateway
+ * @property {{ language?: string }} program in place of module and function
  */
 
 /** What a member is when it is absent or null; its type is the type it must have. */
@@ -66,12 +67,15 @@ const defaults = /** @type {const} */ ({
   traceparent: "",
   tracestate: "",
   gateway: {},
+  program: {},
 });
 
 /** Node marks those that it inherits close-on-exec, but these first ones only. */
 const descriptors = { min: 3, max: 15 };
 
-const required = new Set(["module", "function", "result_file", "output_dir", "tools_dir"]);
+const required = ["result_file", "output_dir", "tools_dir"];
+const requiredOfTools = ["module", "function"];
+const languages = ["javascript", "typescript"];
 
 /**
  * Reads the description of the call and removes the file, whose tool_config may hold secrets.
@@ -106,15 +110,32 @@ export function parseCall(document) {
     if (kindOf(value) !== kindOf(absent)) {
       throw new TypeError(`"${name}" must be ${kindOf(absent)}, not ${kindOf(value)}`);
     }
-    if (required.has(name) && value === "") throw new TypeError(`"${name}" is missing`);
     return [name, value];
   });
   const call = /** @type {Call} */ (fromEntries(taken));
+  const { language } = call.program;
+  if (language !== undefined) checkProgram(language, call.args);
+  const names = language === undefined ? [...requiredOfTools, ...required] : required;
+  for (const name of names) {
+    if (call[/** @type {keyof Call} */ (name)] === "") throw new TypeError(`"${name}" is missing`);
+  }
   const { fd = descriptors.min } = call.gateway;
   if (!isInteger(fd) || fd < descriptors.min || fd > descriptors.max) {
     throw new TypeError(`"gateway.fd" must be from ${descriptors.min} to ${descriptors.max}`);
   }
   return call;
+}
+
+/**
+ * @param {string} language
+ * @param {Record<string, unknown>} args
+ */
+function checkProgram(language, { code, inputs = {} }) {
+  if (!languages.includes(language)) {
+    throw new TypeError(`"program.language" must be ${languages.join(" or ")}`);
+  }
+  if (typeof code !== "string") throw new TypeError('"args.code" must be a text');
+  if (kindOf(inputs) !== "an object") throw new TypeError('"args.inputs" must be an object');
 }
 
 /**
@@ -147,7 +168,7 @@ export function resultDocument(returned, outputs, { max_result_bytes: maxBytes }
  * @param {Pick<Call, "result_file" | "tools_dir">} call
  */
 export function errorDocument(failure, { result_file: resultFile, tools_dir: toolsDir }) {
-  const { code, limit } = failure;
+  const { code, limit, data } = failure;
   let text = failure.message;
   const known = [dirname(resultFile), toolsDir, dirname(toolsDir), import.meta.dirname];
   // The longest first: of a directory that lies in another one the rest would stay.
@@ -156,7 +177,9 @@ export function errorDocument(failure, { result_file: resultFile, tools_dir: too
     text = text.replaceAll(`file://${directory}/`, "").replaceAll(`${directory}/`, "");
   }
   const met = limit === undefined ? "" : `,"error_limit":"${limit}"`;
-  return `{"error":${stringify(beginning(text, errorMaxCharacters))},"error_code":"${code}"${met}}`;
+  const facts = data === undefined ? "" : `,"error_data":${stringify(data)}`;
+  const error = stringify(beginning(text, errorMaxCharacters));
+  return `{"error":${error},"error_code":"${code}"${met}${facts}}`;
 }
 
 /**

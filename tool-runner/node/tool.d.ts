@@ -254,7 +254,7 @@ export function createToolContext(options?: ToolContextOptions): ToolContext;
  * const same = await tools.sales.query({ region: "West" });
  * ```
  *
- * Every method but `artifactsOf` rejects with a ToolCallError: `NOT_ALLOWED` where there is no
+ * Every method that returns a promise rejects with a ToolCallError: `NOT_ALLOWED` where there is no
  * gateway, `GATEWAY_CLOSED` after the worker has closed it. For arguments of a wrong kind it
  * rejects with a TypeError or a RangeError, and with the signal's reason when that aborts. Any
  * number of calls may run at the same time. Worker threads and child processes cannot use it.
@@ -308,6 +308,9 @@ export interface ToolMethods {
 
   /** The artifacts that the call with this result created; of a chain, those of all steps. */
   artifactsOf(result: object): readonly CreatedArtifact[];
+
+  /** What became of each step of the chain with this result. */
+  stepResultsOf(result: object): readonly StepResult[];
 }
 
 export interface CallOptions {

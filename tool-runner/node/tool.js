@@ -5,7 +5,7 @@
 import { Context, ToolCallError, ToolError } from "./context.js";
 
 /** @import { ToolMethods, Tools } from "./tool.js" */
-/** @import { Client } from "./gateway/client.js" */
+/** @import { Client, Run } from "./gateway/client.js" */
 
 export { ToolCallError, ToolError };
 
@@ -16,8 +16,8 @@ export { ToolCallError, ToolError };
  * @typedef {{ fd?: number, client?: Promise<Client> }} Gateway
  */
 const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
-/** On results: the artifacts that the call created. */
-const artifactsKey = Symbol.for("secure-tool-runtime.artifacts");
+/** On results: what else the answer said, see {@link Run}. */
+const runKey = Symbol.for("secure-tool-runtime.run");
 
 /** Of a namespace, and of a tool in it. */
 const namePattern = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -41,29 +41,30 @@ async function client() {
   if (fd === undefined) {
     throw new ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway");
   }
-  gateway.client ??= import("./gateway/client.js").then(({ openClient }) =>
-    openClient(fd, artifactsKey),
-  );
+  gateway.client ??= import("./gateway/client.js").then(({ openClient }) => openClient(fd, runKey));
   return gateway.client;
 }
 
+// Each awaits what it returns: so the stack of an error leads to the caller.
 const methods = {
   /** @type {ToolMethods["call"]} */
-  call: async (id, args, options) => (await client()).call(id, args, options),
+  call: async (id, args, options) => await (await client()).call(id, args, options),
   /** @type {ToolMethods["chain"]} */
-  chain: async (steps, options) => (await client()).chain(steps, options),
+  chain: async (steps, options) => await (await client()).chain(steps, options),
   /** @type {ToolMethods["search"]} */
-  search: async (query, options) => (await client()).search(query, options),
+  search: async (query, options) => await (await client()).search(query, options),
   /** @type {ToolMethods["namespaces"]} */
-  namespaces: async (options) => (await client()).namespaces(options),
+  namespaces: async (options) => await (await client()).namespaces(options),
   /** @type {ToolMethods["describe"]} */
-  describe: async (id, options) => (await client()).describe(id, options),
+  describe: async (id, options) => await (await client()).describe(id, options),
   /** @type {ToolMethods["examples"]} */
-  examples: async (id, options) => (await client()).examples(id, options),
+  examples: async (id, options) => await (await client()).examples(id, options),
   /** @type {ToolMethods["loadArtifact"]} */
-  loadArtifact: async (filename, options) => (await client()).loadArtifact(filename, options),
+  loadArtifact: async (filename, options) => await (await client()).loadArtifact(filename, options),
   /** @type {ToolMethods["artifactsOf"]} */
-  artifactsOf: (result) => Reflect.get(result, artifactsKey) ?? [],
+  artifactsOf: (result) => runOf(result).artifacts ?? [],
+  /** @type {ToolMethods["stepResultsOf"]} */
+  stepResultsOf: (result) => runOf(result).stepResults ?? [],
 };
 
 /** @type {Tools} */
@@ -71,6 +72,14 @@ export const tools = new Proxy(/** @type {Tools} */ (methods), {
   get: (target, name) =>
     !Object.hasOwn(target, name) && isToolName(name) ? namespace(name) : Reflect.get(target, name),
 });
+
+/**
+ * @param {object} result
+ * @returns {Partial<Run>}
+ */
+function runOf(result) {
+  return Reflect.get(result, runKey) ?? {};
+}
 
 /**
  * A namespace whose members are its tools, and at the same time the tool of this name without one.

@@ -16,11 +16,18 @@ const answerMaxBytes = 32 * 1024 * 1024;
 const newline = "\n".charCodeAt(0);
 
 /** @typedef {Record<string, unknown>} Payload */
+/** @typedef {{ type: "response" | "error", payload: Payload }} Answer */
 /**
  * A request without an answer.
  *
- * @typedef {{ resolve: (payload: Payload) => void, reject: (error: unknown) => void }} Pending
+ * @typedef {{ resolve: (answer: Answer) => void, reject: (reason: unknown) => void }} Pending
  */
+
+/** @type {Answer} */
+const closed = {
+  type: "error",
+  payload: { code: "GATEWAY_CLOSED", error: "The channel to the worker's gateway is closed" },
+};
 
 /** Sends requests and receives their answers, in any order. Owns the descriptor. */
 export class Channel {
@@ -56,7 +63,8 @@ export class Channel {
     const id = `${(this.#lastId += 1)}`;
     const line = `{"type":"${type}","id":"${id}","payload":${encode(payload)}}\n`;
     checkSize(line);
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw errorOf(closed.payload);
+    /** @type {PromiseWithResolvers<Answer>} */
     const { promise, resolve, reject } = Promise.withResolvers();
     const cancel = () => {
       if (this.#settled(id) === undefined) return;
@@ -69,7 +77,10 @@ export class Channel {
     this.#socket.write(line);
     signal?.addEventListener("abort", cancel, { once: true });
     try {
-      return await promise;
+      const answer = await promise;
+      // Made here, the error has the stack of the caller.
+      if (answer.type === "error") throw errorOf(answer.payload);
+      return answer.payload;
     } finally {
       signal?.removeEventListener("abort", cancel);
     }
@@ -117,9 +128,8 @@ export class Channel {
     }
     const { type, id, payload } = Object(message);
     if (typeof payload !== "object" || payload === null) return false;
-    if (type === "response") this.#settled(id)?.resolve(payload);
-    else if (type === "error") this.#settled(id)?.reject(errorOf(payload));
-    else return false;
+    if (type !== "response" && type !== "error") return false;
+    this.#settled(id)?.resolve({ type, payload });
     return true;
   }
 
@@ -127,7 +137,7 @@ export class Channel {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#socket.destroy();
-    for (const id of [...this.#pending.keys()]) this.#settled(id)?.reject(closed());
+    for (const id of [...this.#pending.keys()]) this.#settled(id)?.resolve(closed);
   }
 }
 
@@ -163,10 +173,6 @@ function valuesIn(json) {
     else if (!isText && (character === "," || character === "{" || character === "[")) values += 1;
   }
   return values;
-}
-
-function closed() {
-  return new ToolCallError("GATEWAY_CLOSED", "The channel to the worker's gateway is closed");
 }
 
 /** @param {Payload} payload of an error */

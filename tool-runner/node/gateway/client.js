@@ -4,7 +4,7 @@
 import { NotJson, encode } from "../json.js";
 import { Channel } from "./channel.js";
 
-/** @import { ChainStep, ToolMethods } from "../tool.js" */
+/** @import { ChainStep, CreatedArtifact, StepResult, ToolMethods } from "../tool.js" */
 
 /** Bytes of an artifact in one answer. */
 const pieceBytes = 512 * 1024;
@@ -14,24 +14,27 @@ const levels = ["summary", "schema", "full"];
 
 /** @typedef {{ content: string, version: number, sizeBytes: number }} Piece */
 /**
+ * What the answer to a call has besides the result; the steps are those of a chain.
+ *
+ * @typedef {{ artifacts: readonly CreatedArtifact[], stepResults?: readonly StepResult[] }} Run
+ */
+/**
  * What `tools` needs a channel for.
  *
- * @typedef {Omit<ToolMethods, "artifactsOf">} Client
+ * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf">} Client
  */
 
 /**
  * @param {number} fd of the channel; belongs to the client from now on
- * @param {symbol} artifactsKey the member of a result for the artifacts that the call created
+ * @param {symbol} runKey the member of a result for its {@link Run}
  * @returns {Client}
  */
-export function openClient(fd, artifactsKey) {
+export function openClient(fd, runKey) {
   const channel = new Channel(fd);
 
-  /** @param {Record<string, unknown>} payload of the response to a run */
-  const resultOf = ({ structured, artifacts }) => {
-    const result = /** @type {object} */ (structured);
-    return Object.defineProperty(result, artifactsKey, { value: artifacts });
-  };
+  /** @param {Record<string, unknown>} payload of the response to a call or a chain */
+  const resultOf = ({ structured, ...run }) =>
+    Object.defineProperty(/** @type {object} */ (structured), runKey, { value: run });
 
   return /** @type {Client} */ ({
     async call(id, args = {}, { signal } = {}) {

@@ -50,6 +50,12 @@ export interface GatewayRunOptions {
   readonly members?: object;
 }
 
+export interface ProgramRunOptions extends GatewayRunOptions {
+  readonly language?: string;
+  readonly inputs?: object;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 export const response = (payload: object): Answer => ({ type: "response", payload });
 export const failure = (payload: object): Answer => ({ type: "error", payload });
 /** Of `run_tool`. */
@@ -73,20 +79,39 @@ export function runWithGateway(
 }
 
 /** Runs `run` of a module with this text to its end. */
-export async function runModule(
+export function runModule(
   source: string,
   serve: Serve,
-  { isParked = false, hasOwnCopy = false, members = {} }: GatewayRunOptions = {},
+  { members = {}, ...options }: GatewayRunOptions = {},
 ): Promise<GatewayRun> {
-  const directory = await toolsDirectory({ "tools/tool.mjs": source });
+  const call = { module: "tool.mjs", function: "run", ...members };
+  return runCall({ "tools/tool.mjs": source }, serve, { ...options, members: call });
+}
+
+/** Runs a program to its end, beside files of the directory of tools. */
+export function runProgram(
+  code: string,
+  serve: Serve = () => undefined,
+  { language = "javascript", inputs = {}, files = {}, ...options }: ProgramRunOptions = {},
+): Promise<GatewayRun> {
+  const call = { program: { language }, args: { code, inputs }, ...options.members };
+  const entries = Object.entries({ "empty.mjs": "", ...files });
+  const inTools = Object.fromEntries(entries.map(([name, text]) => [`tools/${name}`, text]));
+  return runCall(inTools, serve, { ...options, members: call });
+}
+
+async function runCall(
+  files: Readonly<Record<string, string>>,
+  serve: Serve,
+  { isParked = false, hasOwnCopy = false, members = {} }: GatewayRunOptions,
+): Promise<GatewayRun> {
+  const directory = await toolsDirectory(files);
   const [toolsDir, outputDir] = [join(directory, "tools"), join(directory, "output")];
   await mkdir(outputDir);
   const ownCopy = join(directory, "node_modules/secure-tool-runtime");
   if (hasOwnCopy) await cp(runnerDir, ownCopy, { recursive: true });
   const argsFile = join(directory, "runner_args.json");
   const call = JSON.stringify({
-    module: "tool.mjs",
-    function: "run",
     result_file: join(directory, "result.json"),
     output_dir: outputDir,
     tools_dir: toolsDir,
@@ -95,7 +120,7 @@ export async function runModule(
   });
   if (!isParked) await writeFile(argsFile, call);
   const argv = isParked
-    ? [...fromThree, ...parkCommand, "tool.mjs", toolsDir, argsFile]
+    ? [...fromThree, ...parkCommand, "program" in members ? "" : "tool.mjs", toolsDir, argsFile]
     : [...main, argsFile];
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, {

@@ -31,14 +31,14 @@ test("calls a tool, and hands on its result and the artifacts that it created", 
   const artifact = { filename: "a.csv", version: 2, mimeType: "text/csv", sizeBytes: 3 };
   const run = await runWithGateway(
     `const rows = await ctx.tools.call("sales:query", { region: "West" });
-     return { rows, artifacts: tools.artifactsOf(rows), none: tools.artifactsOf({}) };`,
+     return { rows, artifacts: tools.artifactsOf(rows), none: [tools.artifactsOf({}), tools.stepResultsOf(rows)] };`,
     () => result({ count: 7 }, [artifact]),
   );
   expect(run).toMatchObject({ exitCode: 0, stdout: "", stderr: "" });
   expect(sent(run)).toEqual([
     { type: "run_tool", payload: { id: "sales:query", args: { region: "West" } } },
   ]);
-  expect(resultOf(run)).toEqual({ rows: { count: 7 }, artifacts: [artifact], none: [] });
+  expect(resultOf(run)).toEqual({ rows: { count: 7 }, artifacts: [artifact], none: [[], []] });
 });
 
 test("calls a tool by members of tools", async () => {
@@ -92,7 +92,11 @@ test("searches, lists, describes and chains", async () => {
     list_namespaces: { namespaces: ["a"] },
     describe_tool: { id: "a:b", summary: "text" },
     list_tool_examples: { examples: [{ description: "x", args: {} }] },
-    run_chain: { structured: { last: 1 }, artifacts: [{ filename: "f" }], stepResults: [] },
+    run_chain: {
+      structured: { last: 1 },
+      artifacts: [{ filename: "f" }],
+      stepResults: [{ toolId: "a:b" }],
+    },
   };
   const run = await runWithGateway(
     `const last = await tools.chain([{ tool: "a:b", args: { x: 1 } }, { tool: "c", usePrevious: true }]);
@@ -101,7 +105,7 @@ test("searches, lists, describes and chains", async () => {
        namespaces: await tools.namespaces(), described: await tools.describe("a:b"),
        summary: await tools.describe("a:b", { level: "summary" }),
        examples: await tools.examples("a:b", { max: 1 }), more: await tools.examples("a:b"),
-       last, artifacts: tools.artifactsOf(last),
+       last, artifacts: tools.artifactsOf(last), steps: tools.stepResultsOf(last),
      };`,
     ({ type }) => response(answers[type]!),
   );
@@ -129,6 +133,7 @@ test("searches, lists, describes and chains", async () => {
     described: { summary: "text" },
     examples: [{ description: "x" }],
     last: { last: 1 },
+    steps: [{ toolId: "a:b" }],
     artifacts: [{ filename: "f" }],
   });
 });

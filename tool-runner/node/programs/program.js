@@ -1,0 +1,162 @@
+/**
+ * Runs the source text of a program in place of a tool. See tool-runner/PROTOCOL.md, "Programs".
+ */
+import { Failure, describe } from "../errors.js";
+import { NotJson, encode } from "../json.js";
+import { Evaluator } from "./evaluator.js";
+import { programFailure, syntaxFailure } from "./failures.js";
+import { importName, importerFrom, withoutImports } from "./imports.js";
+import { KeptOutput } from "./output.js";
+import { stripTypes } from "./types.js";
+
+/** @import { Tools } from "../tool.js" */
+
+/** Values that a program displays, and bytes of their JSON in all. */
+const maxDisplays = 100;
+const displaysMaxBytes = 256 * 1024;
+/** Frames of an error, in place of ten: those of libraries come before those of the program. */
+const stackFrames = 50;
+
+/**
+ * @typedef {object} Program
+ * @property {string} code
+ * @property {string} language
+ * @property {object} inputs
+ * @property {string} toolsDir
+ * @property {Tools} tools
+ */
+
+/** Runs one program. What needs no source can be done ahead. */
+class ProgramRunner {
+  #evaluator = new Evaluator();
+  #script = { name: "", source: "" };
+
+  /** Does what takes time the first time. */
+  async rehearse() {
+    stripTypes("0 as number");
+    await withoutImports('import "a"; await import("b");', this.#evaluator);
+    await this.#evaluator.run("0", "rehearsal");
+    await importerFrom(import.meta.filename)("node:module");
+    await Promise.all([import("../tool.js"), import("../gateway/client.js")]);
+    for (const stream of [process.stdout, process.stderr]) void stream.writable;
+  }
+
+  /**
+   * The result of a program. Throws Failure for a syntax error, and what the program throws.
+   *
+   * @param {Program} program
+   */
+  async run({ code, language, inputs, toolsDir, tools }) {
+    const name = language === "typescript" ? "program.ts" : "program.js";
+    this.#script = { name, source: code };
+    const script = await this.#prepare(code, language);
+    const stdout = new KeptOutput(process.stdout);
+    const stderr = new KeptOutput(process.stderr);
+    /** @type {unknown[]} */
+    const displays = [];
+    define("tools", tools);
+    define("inputs", inputs);
+    define("display", displayInto(displays));
+    define(importName, importerFrom(`${toolsDir}/${name}`));
+    Error.stackTraceLimit = stackFrames;
+    const outcome = await this.#evaluator.run(script, name);
+    if ("thrown" in outcome) throw this.#mistakeOf(outcome) ?? outcome.thrown;
+    // Programs may end with a call of an async function.
+    const last = await outcome.value;
+    const out = await (await this.#evaluator.variable("__out")).value;
+    const value = out === undefined ? jsonOrNull(last) : outOf(out);
+    return { value, stdout: stdout.text, stderr: stderr.text, displays };
+  }
+
+  /**
+   * What to answer for something that the program threw.
+   *
+   * @param {unknown} thrown
+   */
+  failureOf(thrown) {
+    return programFailure(thrown, this.#script);
+  }
+
+  /**
+   * @param {string} code
+   * @param {string} language
+   * @throws {Failure} for a syntax error
+   */
+  async #prepare(code, language) {
+    const stripped = language === "typescript" ? stripTypes(code) : { source: code };
+    if ("mistake" in stripped) throw syntaxFailure(stripped.mistake);
+    const script = await withoutImports(stripped.source, this.#evaluator);
+    if ("mistake" in script) throw syntaxFailure(script.mistake);
+    return script.source;
+  }
+
+  /**
+   * A syntax error that the compiler finds only now, such as a `return` outside of a function.
+   *
+   * @param {{ thrown: unknown, line: number, column: number }} outcome
+   */
+  #mistakeOf({ thrown, line, column }) {
+    if (!(thrown instanceof SyntaxError) || this.failureOf(thrown).data !== undefined) return;
+    return syntaxFailure({ message: describe(thrown), line, column });
+  }
+}
+
+/** Of this process, which runs one program at most. */
+export const programs = new ProgramRunner();
+
+/**
+ * A global that the program may declare, too.
+ *
+ * @param {string} name
+ * @param {unknown} value
+ */
+function define(name, value) {
+  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+}
+
+/**
+ * @param {unknown[]} displays gets copies
+ * @returns {(value: unknown) => void}
+ */
+function displayInto(displays) {
+  let roomBytes = displaysMaxBytes;
+  return (value) => {
+    const text = jsonOf(value, (reason) => new TypeError(`The value is not JSON: ${reason}`));
+    roomBytes -= Buffer.byteLength(text);
+    if (displays.length === maxDisplays || roomBytes < 0) {
+      const bounds = `${maxDisplays} values of ${displaysMaxBytes} bytes in all`;
+      throw new RangeError(`A program displays at most ${bounds}`);
+    }
+    displays.push(JSON.parse(text));
+  };
+}
+
+/** @param {unknown} value of `__out` */
+function outOf(value) {
+  const failure = (/** @type {string} */ reason) =>
+    new Failure("EXECUTION_ERROR", `__out is not JSON: ${reason}`);
+  return JSON.parse(jsonOf(value, failure));
+}
+
+/** @param {unknown} value of a last expression */
+function jsonOrNull(value) {
+  try {
+    return JSON.parse(jsonOf(value, (reason) => new TypeError(reason)));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {unknown} value
+ * @param {(reason: string) => Error} refusal of what is not JSON
+ */
+function jsonOf(value, refusal) {
+  try {
+    const text = encode(value);
+    if (text !== undefined) return text;
+  } catch (error) {
+    throw error instanceof NotJson ? refusal(error.message) : error;
+  }
+  throw refusal(`it is a ${typeof value}`);
+}
