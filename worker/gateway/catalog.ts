@@ -5,7 +5,7 @@ import type { JsonObject } from "../support/json/json.ts";
 import { examplesOf, notesOf, schemaOf, summaryOf, tagsOf } from "./documents.ts";
 import type { DetailLevel, ToolDoc, ToolExample, ToolSummary } from "./gateway.ts";
 import { copyJson } from "./copies.ts";
-import { type ToolId, parseToolId, shownId } from "../protocol/gateway/tool-id.ts";
+import { type ToolId, parseToolId, shownId } from "../protocol/tool-calls/tool-id.ts";
 
 /** Tools of a catalog. */
 export const maxTools = 5_000;

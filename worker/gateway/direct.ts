@@ -26,7 +26,7 @@ import {
   maxPieceBytes,
 } from "./gateway.ts";
 import { ToolSearch } from "./search.ts";
-import { ToolScope, parseToolId, shownId } from "../protocol/gateway/tool-id.ts";
+import { ToolScope, parseToolId, shownId } from "../protocol/tool-calls/tool-id.ts";
 
 /** Reads an artifact of the program's session. Rejects as Dispatch does. */
 export type LoadArtifact = (piece: PieceRequest, signal: AbortSignal) => Promise<ArtifactPiece>;

@@ -5,7 +5,7 @@ import {
   type GatewayLimits as NamedLimits,
   defaultGatewayLimits as defaultNamedLimits,
   mostGatewayLimits,
-} from "../protocol/gateway/limits.ts";
+} from "../protocol/tool-calls/limits.ts";
 import { GatewayError } from "./gateway.ts";
 
 /** Limits of one program. Those that manifests cannot name are the same for all. */

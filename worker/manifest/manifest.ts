@@ -2,7 +2,7 @@
  * The tool manifest (design document, section 6).
  */
 import { startKinds } from "../protocol/execution.ts";
-import type { GatewayLimits } from "../protocol/gateway/limits.ts";
+import type { GatewayLimits } from "../protocol/tool-calls/limits.ts";
 import type { Network } from "../protocol/network-rules.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";

@@ -1,7 +1,7 @@
 /**
  * Whether calls may run twice of tools that call other tools.
  */
-import { ToolScope } from "../protocol/gateway/tool-id.ts";
+import { ToolScope } from "../protocol/tool-calls/tool-id.ts";
 import { type ToolEntry, toolIdOf } from "./manifest.ts";
 
 /**

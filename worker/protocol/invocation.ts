@@ -4,7 +4,7 @@
 import type { JsonObject } from "../support/json/json.ts";
 import type { ArtifactVersion, InvocationError } from "./errors.ts";
 import type { ExecutionReport } from "./execution.ts";
-import type { GatewayLimits } from "./gateway/limits.ts";
+import type { GatewayLimits } from "./tool-calls/limits.ts";
 
 /** An artifact in the shared store, as a request names it. */
 export interface ArtifactReference {

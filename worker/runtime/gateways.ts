@@ -5,9 +5,8 @@
 import { CallBudget } from "../gateway/budget.ts";
 import type { ToolCallRecord } from "../gateway/call-records.ts";
 import { DirectGateway } from "../gateway/direct.ts";
-import { defaultGatewayLimits, maxRefusals } from "../gateway/limits.ts";
+import { defaultGatewayLimits, maxRefusals, narrowLimits } from "../gateway/limits.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
-import { ToolScope, isToolPattern } from "../protocol/gateway/tool-id.ts";
 import { type CallStore, auditedStore } from "../invocation/audit/audited-store.ts";
 import type {
   CallGateway,
@@ -18,11 +17,10 @@ import type {
 import type { ArtifactScope } from "../artifacts/store.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { GatewayReport, ToolCallReport } from "../protocol/execution.ts";
-import { tightened } from "../protocol/gateway/limits.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { ArtifactReader } from "./artifact-reader.ts";
-import type { CallableSnapshot, CallableTools } from "./callable-tools.ts";
+import type { CallableTools } from "./callable-tools.ts";
 import { type InnerCallParts, innerCalls } from "./inner-calls.ts";
 
 /** Calls of one report; further ones are counted. */
@@ -44,17 +42,16 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { clock, store, scopeOf } = parts;
   const { invocation, tool, channel, context, onAbuse } = call;
   const { catalog, search, names } = parts.tools.snapshot();
-  const limits = tightened(tool.gateway?.limits ?? noCalls, invocation.gateway?.limits ?? {});
-  const budget = new CallBudget(
-    { ...defaultGatewayLimits, ...limits },
-    { depth: invocation.depth ?? 0, clock },
-  );
+  const granted = { ...defaultGatewayLimits, ...(tool.gateway?.limits ?? noCalls) };
+  const limits = narrowLimits(granted, invocation.gateway?.limits ?? {});
+  const budget = new CallBudget(limits, { depth: invocation.depth ?? 0, clock });
   const calls = new ReportedCalls(clock.nowMs());
   const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
   const over = new AbortController();
   const dispatch = innerCalls(parts, call, (id) => names.get(id) ?? id, over.signal);
   const gateway = new DirectGateway(catalog, dispatch, {
-    allowed: allowedIds(call, catalog),
+    allowed: tool.gateway?.tools ?? [],
+    requested: invocation.gateway?.tools,
     budget,
     search,
     clock,
@@ -85,24 +82,7 @@ function endedBy({ reason: cause }: AbortSignal): InvocationError {
 }
 
 /** Of a tool whose entry has no gateway any more. */
-const noCalls = { ...defaultGatewayLimits, maxToolCalls: 0 };
-
-/** What both the manifest and the request allow. */
-function allowedIds(
-  { tool, invocation }: GatewayCall,
-  { ids }: CallableSnapshot["catalog"],
-): readonly string[] {
-  const granted = tool.gateway?.tools ?? [];
-  const asked = invocation.gateway?.tools;
-  if (asked === undefined) return granted;
-  const [grant, request] = [new ToolScope(granted), requestedScope(asked)];
-  return ids.filter((id) => grant.allows(id) && request.allows(id));
-}
-
-/** A text of a request that is no pattern allows nothing. */
-function requestedScope(patterns: readonly string[]): ToolScope {
-  return new ToolScope(patterns.filter(isToolPattern));
-}
+const noCalls = { maxToolCalls: 0 };
 
 /** The calls of one tool, for its report. */
 class ReportedCalls {

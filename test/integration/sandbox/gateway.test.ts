@@ -2,7 +2,7 @@
  * The gateway's channel through a sandbox: bytes in both directions by each start, for the runner
  * alone, and gone with the sandbox.
  */
-import { defaultGatewayLimits } from "../../../worker/protocol/gateway/limits.ts";
+import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";

@@ -2,7 +2,7 @@
  * The fields of tools that call others, and of those that may be called.
  */
 import { expect, test } from "vitest";
-import { defaultGatewayLimits } from "../../../worker/protocol/gateway/limits.ts";
+import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { parse } from "./fixtures.ts";
 
 /** The one tool of a manifest with these fields. */

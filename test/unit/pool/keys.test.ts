@@ -1,7 +1,7 @@
 /**
  * Which sandboxes can stand for each other.
  */
-import { defaultGatewayLimits } from "../../../worker/protocol/gateway/limits.ts";
+import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { describe, expect, test } from "vitest";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { limitNames } from "../../../worker/protocol/resource-limits.ts";

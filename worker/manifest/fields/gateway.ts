@@ -7,9 +7,8 @@ import {
   defaultGatewayLimits,
   gatewayLimitKeys,
   mostGatewayLimits,
-  tightened,
-} from "../../protocol/gateway/limits.ts";
-import { isToolPattern } from "../../protocol/gateway/tool-id.ts";
+} from "../../protocol/tool-calls/limits.ts";
+import { isToolPattern } from "../../protocol/tool-calls/tool-id.ts";
 import { accepts, acceptsKeys, unquoted } from "../../support/text/expectation.ts";
 import type { CallerKind, CatalogFields, GatewayGrant, ToolExample } from "../manifest.ts";
 
@@ -116,9 +115,7 @@ export function toGatewayGrant({ gateway }: Pick<Fields, "gateway">): GatewayGra
     const value = gateway[key as keyof typeof gatewayLimitKeys];
     if (typeof value === "number") given[name] = value;
   }
-  // Above the default, too: the schema has the bounds.
-  const limits = tightened(mostGatewayLimits, { ...defaultGatewayLimits, ...given });
-  return { tools: gateway.tools, limits };
+  return { tools: gateway.tools, limits: { ...defaultGatewayLimits, ...given } };
 }
 
 /** What gateways know of a tool. */

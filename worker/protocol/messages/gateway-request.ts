@@ -3,7 +3,8 @@
  */
 import { z } from "zod";
 import { type JsonObject, isJsonObject } from "../../support/json/json.ts";
-import { type GatewayLimits, gatewayLimitKeys } from "../gateway/limits.ts";
+import { type GatewayLimits, gatewayLimitKeys } from "../tool-calls/limits.ts";
+import { isToolPattern } from "../tool-calls/tool-id.ts";
 import type { GatewayRequest } from "../invocation.ts";
 
 /** Patterns and configurations in one request. */
@@ -13,12 +14,13 @@ const maxIdLength = 200;
 
 const bound = z.int().min(0).nullish();
 const id = z.string().min(1).max(maxIdLength);
+const pattern = id.refine(isToolPattern, { error: "expected the id of a tool or NAMESPACE:*" });
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
 
 /** Ignores extra members, as the rest of a request does. */
 export const gatewayRequest = z
   .object({
-    tools: z.array(id).max(maxEntries).nullish(),
+    tools: z.array(pattern).max(maxEntries).nullish(),
     tool_configs: jsonObject
       .refine((object) => Object.keys(object).length <= maxEntries, {
         error: `expected at most ${maxEntries} entries`,
@@ -28,7 +30,7 @@ export const gatewayRequest = z
       .nullish(),
     max_tool_calls: bound,
     max_chain_steps: bound,
-    max_concurrent_calls: bound,
+    max_concurrent_calls: z.int().min(1).nullish(),
     max_depth: bound,
     max_lookups: bound,
   })

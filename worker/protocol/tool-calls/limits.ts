@@ -42,16 +42,3 @@ export const gatewayLimitKeys = {
   max_depth: "maxDepth",
   max_lookups: "maxLookups",
 } as const satisfies Record<string, keyof GatewayLimits>;
-
-/** The least of both for each. */
-export function tightened(limits: GatewayLimits, by: Partial<GatewayLimits>): GatewayLimits {
-  const least = (name: keyof GatewayLimits): number =>
-    Math.min(limits[name], by[name] ?? limits[name]);
-  return {
-    maxToolCalls: least("maxToolCalls"),
-    maxChainSteps: least("maxChainSteps"),
-    maxConcurrentCalls: least("maxConcurrentCalls"),
-    maxDepth: least("maxDepth"),
-    maxLookups: least("maxLookups"),
-  };
-}

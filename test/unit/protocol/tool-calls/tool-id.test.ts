@@ -7,7 +7,7 @@ import {
   isToolPattern,
   parseToolId,
   shownId,
-} from "../../../../worker/protocol/gateway/tool-id.ts";
+} from "../../../../worker/protocol/tool-calls/tool-id.ts";
 import { isDeceptive } from "../../../../worker/support/text/deceptive.ts";
 import { fc, test } from "../../../support/properties/property.ts";
 
