@@ -20,6 +20,8 @@ export interface CallContext {
   readonly onStatus: StatusListener;
   /** Undefined where no other worker can receive the call. */
   readonly claimed?: Claimed;
+  /** Whether a tool of this worker makes the call. Default: false. */
+  readonly isInner?: boolean;
   /** Undefined without an audit log. */
   readonly audit?: CallAudit | undefined;
   /** Undefined where nobody follows the call. */

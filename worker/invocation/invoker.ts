@@ -91,7 +91,8 @@ async function run(
   const { invocation, tool, profile, times } = admitted;
 
   record.enter("queue");
-  const priority = (invocation.depth ?? 0) > 0 ? "nested" : "new";
+  const depth = invocation.depth ?? 0;
+  const priority = context.isInner === true ? "inner" : depth > 0 ? "nested" : "new";
   using slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
   await requireFreeDisk(parts);
 
@@ -221,7 +222,10 @@ function openGateway(
     ...call,
     tool,
     channel,
-    onBegin: ({ idempotent }) => record.called(idempotent),
+    onBegin: (called) => {
+      record.called(called.idempotent);
+      call.context.claimed?.onNested?.(called);
+    },
     onAbuse: () => void execution.stop(0).catch(() => undefined),
   });
 }

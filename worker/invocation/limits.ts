@@ -66,6 +66,14 @@ export function toolDeadlineMs(times: CallTimes, nowMs: number): number {
   return Math.floor(nowMs + remainingLimitMs(times, nowMs));
 }
 
+/**
+ * Sending time of a call that may run until `endMs` by a time limit of its request: then its
+ * deadline is no later, however long the call waits. Epoch milliseconds.
+ */
+export function sendingTimeMs(endMs: number, limitMs: number): number {
+  return endMs + answerReserveMs - limitMs - agentPatienceSeconds * 1000;
+}
+
 /** Milliseconds for saving outputs from now on, so that the answer arrives before the deadline. */
 export function savingLimitMs({ deadlineMs }: CallTimes, nowMs: number): number {
   return Math.max(leastSavingMs, deadlineMs - nowMs - answerReserveMs);

@@ -96,6 +96,8 @@ export interface GatewayGrant {
   /** Ids, or `NAMESPACE:*`. */
   readonly tools: readonly string[];
   readonly limits: GatewayLimits;
+  /** Whether the entry says `idempotent: true`, whatever the called tools say. */
+  readonly isIdempotent: boolean;
 }
 
 /** One tool of the manifest. Immutable: a running call keeps the entry it resolved. */

@@ -7,14 +7,12 @@ import { type ToolEntry, toolIdOf } from "./manifest.ts";
 /**
  * A tool that may call one whose calls must not run twice is like that itself, unless its entry
  * says otherwise. Changes the map.
- *
- * @param repeatable names of tools whose entries say so
  */
-export function limitRepeats(tools: Map<string, ToolEntry>, repeatable: ReadonlySet<string>): void {
-  const callers = [...tools.values()].flatMap((tool) =>
-    tool.gateway === undefined || repeatable.has(tool.name)
+export function limitRepeats(tools: Map<string, ToolEntry>): void {
+  const callers = [...tools.values()].flatMap(({ name, gateway }) =>
+    gateway === undefined || gateway.isIdempotent
       ? []
-      : [{ name: tool.name, scope: new ToolScope(tool.gateway.tools) }],
+      : [{ name, scope: new ToolScope(gateway.tools) }],
   );
   const isLimited = ({ name, scope }: (typeof callers)[number]): boolean =>
     tools.get(name)?.idempotent === true &&

@@ -81,16 +81,17 @@ export function parseManifest(bytes: Uint8Array, options: ParseOptions): ParsedM
   };
 }
 
-/** What a toolset's manifest cannot have: the host's things, and scripts beside its own code. */
-const hostFields = ["env", "mounts", "devices", "install_scripts", "gateway"];
+/**
+ * What a toolset's manifest cannot have: the host's things, scripts beside its own code, other
+ * tools, and a place among them.
+ */
+const hostFields = ["env", "mounts", "devices", "install_scripts", "gateway", "namespace"];
 
 /** One walk through a document, which collects all problems. */
 class ManifestWalk {
   readonly tools = new Map<string, ToolEntry>();
   readonly unavailable = new Map<string, UnavailableTool>();
   readonly found: DocumentProblems;
-  /** Tools whose entries say that their calls may run twice. */
-  readonly #repeatable = new Set<string>();
   readonly #document: SourceDocument;
   readonly #schemas: ToolSchemas;
 
@@ -133,7 +134,7 @@ class ManifestWalk {
       return;
     }
     for (const [name, fields] of entries) this.#readTool(name, fields);
-    limitRepeats(this.tools, this.#repeatable);
+    limitRepeats(this.tools);
   }
 
   #readTool(name: string, fields: unknown): void {
@@ -160,11 +161,7 @@ class ManifestWalk {
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
     const entries = toEntries(name, checked.data, this.#credentials);
     this.#warnOfRules(path, entries[0]?.network);
-    for (const entry of entries) {
-      const named = { ...entry, name: this.#prefix + entry.name };
-      if (checked.data.idempotent === true) this.#repeatable.add(named.name);
-      this.#addTool(path, named);
-    }
+    for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 
   /** Versions of interpreters as they are written: YAML reads 3.10 as 3.1. */

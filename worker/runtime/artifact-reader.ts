@@ -7,6 +7,7 @@ import { StoreError } from "../artifacts/store.ts";
 import type { ArtifactPiece, PieceRequest } from "../gateway/gateway.ts";
 import type { CallStore } from "../invocation/audit/audited-store.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import { abortable } from "../support/timeout.ts";
 
 /** An artifact that has been read up to an offset. */
 interface OpenContent {
@@ -101,8 +102,7 @@ async function take(content: OpenContent, length: number, signal: AbortSignal): 
   let missing = length;
   while (missing > 0) {
     if (content.rest.byteLength === 0) {
-      const next = await content.chunks.next();
-      signal.throwIfAborted();
+      const next = await abortable(content.chunks.next(), signal);
       if (next.done === true) break;
       content.rest = next.value;
     }

@@ -61,17 +61,18 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const host = new ProxyHost(channel, gateway, { maxConcurrentCalls: limits.maxConcurrentCalls });
   budget.ended.addEventListener("abort", onAbuse, { once: true });
   host.open();
-  const close = async (): Promise<ClosedGateway> => {
-    const closed = host.close();
+  const end = async (): Promise<ClosedGateway> => {
     over.abort(new Error("the gateway is closed"));
-    const { reason, message } = await closed;
     reader[Symbol.dispose]();
+    const { reason, message } = await host.close();
     const isViolation = reason !== "ended" && reason !== "closed" && reason !== "lost";
     if (isViolation) logEvent(context.log, "tool_channel.violated", { reason });
     const closedBecause = isViolation ? message : undefined;
     const report = { ...calls.report, closedBecause };
     return { report, ending: budget.ended.aborted ? endedBy(budget.ended) : undefined };
   };
+  let ending: Promise<ClosedGateway> | undefined;
+  const close = (): Promise<ClosedGateway> => (ending ??= end());
   return { close, [Symbol.asyncDispose]: async () => void (await close()) };
 }
 

@@ -4,13 +4,16 @@
 import type { Dispatch, DispatchResult } from "../gateway/dispatch.ts";
 import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
+import { sendingTimeMs } from "../invocation/limits.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
+import { traceIdOf } from "../protocol/trace-context.ts";
 import type { Clock } from "../support/clock.ts";
 import type { JsonObject } from "../support/json/json.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
+import type { Logger } from "../telemetry/logger.ts";
 
 /** Milliseconds of the outer call that are left for its own answer. */
 const answerReserveMs = 1_000;
@@ -19,6 +22,7 @@ const answerReserveMs = 1_000;
 export interface InnerCallParts {
   readonly invoker: Invoker;
   readonly clock: Clock;
+  readonly log: Logger;
   /** Follows a call from now on. */
   readonly follow: (received: ReceivedCall) => CallFollower;
 }
@@ -58,29 +62,36 @@ export function innerCalls(
 
 /** Throws InvocationError. */
 async function run(
-  { invoker, clock, follow }: InnerCallParts,
+  parts: InnerCallParts,
   outer: GatewayCall,
   call: InnerCall,
   signal: AbortSignal,
 ): Promise<DispatchResult> {
   const { callId, toolName, depth } = call;
-  const { context } = outer;
+  const { invoker, clock, follow } = parts;
+  const { signal: shutdown, cancelSignal, audit } = outer.context;
   const invocation = innerInvocation(outer, call, clock.nowMs());
   const { traceparent } = invocation;
   const nested = { isNested: true, deliveryCount: 1, queue: undefined, correlationId: undefined };
   const follower = follow({ ...nested, traceparent });
   follower.resolved(toolName);
-  const log = context.log.child({ callId, tool: toolName, depth, parent: outer.tool.name });
+  const traceId = follower.trace?.traceId ?? (traceparent && traceIdOf(traceparent));
+  const log = parts.log.child({
+    ...{ id: callId, taskId: invocation.taskId, tool: toolName, depth },
+    ...{ parentId: outer.invocation.id, parent: outer.tool.name },
+    ...(traceId !== undefined && { traceId }),
+  });
   logEvent(log, "tool_call.received");
   const outcome = await invoker.invoke(invocation, {
-    signal: context.signal,
+    signal: shutdown,
     // A worker that drains lets running calls make theirs.
     waitSignal: neverAborts,
-    cancelSignal: signal,
+    cancelSignal: AbortSignal.any([signal, ...(cancelSignal ? [cancelSignal] : [])]),
+    isInner: true,
     log,
     onStatus: () => undefined,
     claimed: innerClaim(outer),
-    audit: context.audit,
+    audit,
     follower,
   });
   const code = outcomeOf(outcome);
@@ -111,7 +122,9 @@ function innerInvocation(
   { callId, toolId, toolName, args, depth }: InnerCall,
   nowMs: number,
 ): Invocation {
-  const leftMs = deadlineMs - nowMs - answerReserveMs;
+  context.cancelSignal?.throwIfAborted();
+  const endMs = deadlineMs - answerReserveMs;
+  const leftMs = endMs - nowMs;
   if (leftMs <= 0) {
     const message = "The call that calls the tool has no time left";
     throw new InvocationError("SANDBOX_TIMEOUT", message);
@@ -132,7 +145,7 @@ function innerInvocation(
     depth,
     replyTo: invocation.replyTo,
     statusTo: undefined,
-    sentAtMs: nowMs,
+    sentAtMs: sendingTimeMs(endMs, leftMs),
     ...(traceparent !== undefined && { traceparent }),
     ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
   });
@@ -144,7 +157,7 @@ function innerClaim({ onBegin }: GatewayCall): Claimed {
     onBegin({ idempotent: isRepeatable });
     return Promise.resolve();
   };
-  return { mayHaveStarted: false, claim: { isCertain: true, begin } };
+  return { mayHaveStarted: false, claim: { isCertain: true, begin }, onNested: onBegin };
 }
 
 function resultOf(outcome: InvocationOutcome): DispatchResult {

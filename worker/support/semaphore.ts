@@ -3,7 +3,7 @@
  */
 
 /** Which waiter gets the next permit: the first of the highest priority. */
-export const priorities = { returning: 2, nested: 1, new: 0 } as const;
+export const priorities = { returning: 3, inner: 2, nested: 1, new: 0 } as const;
 export type Priority = keyof typeof priorities;
 
 /** All permits are taken, and the queue is full. */
@@ -52,15 +52,15 @@ export class Semaphore {
 
   /**
    * Waits for a permit. The caller disposes it; disposing twice is harmless. Rejects immediately
-   * with SemaphoreFullError when the queue is full and the call is new, and with the signal's
-   * reason on abort. Callers bound the waiters of other priorities.
+   * with SemaphoreFullError when the queue is full, and with the signal's reason on abort. Callers
+   * bound the waiters that return, and inner ones.
    */
   async acquire(signal: AbortSignal, priority: Priority = "new"): Promise<Disposable> {
     signal.throwIfAborted();
     const lease = this.tryAcquire();
     if (lease !== undefined) return lease;
-    if (priority === "new" && this.waiting >= this.maxWaiting)
-      throw new SemaphoreFullError(this.maxWaiting);
+    const isBounded = priority === "nested" || priority === "new";
+    if (isBounded && this.waiting >= this.maxWaiting) throw new SemaphoreFullError(this.maxWaiting);
     const waiters = this.#waiters[priorities[priority]] ?? new Set();
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {

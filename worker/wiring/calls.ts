@@ -116,6 +116,7 @@ export function wireInvoker(
     store: counted,
     scopeOf,
     follow,
+    log: host.log,
     clock: host.clock,
   });
   const invoker: Invoker = createInvoker({

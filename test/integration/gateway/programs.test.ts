@@ -76,9 +76,11 @@ def speaks(ctx, line):
         return {"answer": channel.makefile().readline()}
 
 
-async def leaves(ctx):
-    asyncio.ensure_future(ctx.tools.call("sleeps", {"seconds": 60}))
-    await asyncio.sleep(1)
+def leaves(ctx):
+    import socket, time
+    channel = socket.socket(fileno=9)
+    channel.sendall(b'{"type":"run_tool","id":"1","payload":{"id":"sleeps","args":{"seconds":60}}}\\n')
+    time.sleep(1)
     return {}
 
 
@@ -216,7 +218,7 @@ describe("a tool with a gateway", () => {
         tools: {
           whoami: inner("whoami"),
           saves: inner("saves"),
-          asks: outer("asks", ["*"]),
+          asks: outer("asks", ["whoami"]),
           loads: outer("loads", ["saves"]),
         },
         files,
@@ -236,7 +238,7 @@ describe("a tool with a gateway", () => {
       tools: {
         add: inner("add", { namespace: "shop", description: "Adds prices", validate: false }),
         echo: inner("asks", { description: "Says it again" }),
-        finds: outer("finds", ["*"]),
+        finds: outer("finds", ["shop:*", "echo"]),
         chains: outer("chains", ["shop:*"]),
       },
       files,
@@ -304,7 +306,7 @@ describe("a tool with a gateway", () => {
       const answer = await rig.call("leaves");
       expect(answer.kind).toBe("success");
       expect(executionOf(answer)).toMatchObject({
-        tool_calls: [{ tool: "sleeps", outcome: "CANCELLED" }],
+        tool_calls: [{ tool: "sleeps", outcome: "GATEWAY_CLOSED" }],
       });
       const ended = rig.logLines.filter((line) => line.includes('"tool_call.ended"'));
       expect(ended).toHaveLength(1);
@@ -320,7 +322,7 @@ describe("a tool with a gateway", () => {
         tools: {
           add: inner("add"),
           configured: inner("configured", { config_schema: config }),
-          asks: outer("asks", ["*"]),
+          asks: outer("asks", ["add", "configured"]),
         },
         files,
       });
@@ -328,7 +330,9 @@ describe("a tool with a gateway", () => {
       const secret = { token: "a-secret" };
       const gateway = { tools: ["configured"], tool_configs: { configured: secret } };
       const answer = await rig.call("asks", { tool: "configured" }, { ...call, gateway });
-      expect(resultOf(answer)).toMatchObject({ result: { config: secret } });
+      expect(resultOf(answer)).toEqual({ result: { config: secret }, artifacts: [] });
+      const without = await rig.call("asks", { tool: "configured" }, call);
+      expect(resultOf(without)).toEqual({ result: { config: {} }, artifacts: [] });
       const refused = await rig.call("asks", { tool: "add" }, { ...call, gateway });
       expect(resultOf(refused)).toMatchObject({ code: "NOT_ALLOWED" });
       const bounded = { gateway: { max_tool_calls: 0 } };

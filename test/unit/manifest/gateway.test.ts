@@ -27,6 +27,7 @@ test("a gateway names tools, and bounds in place of the defaults, also above the
   expect(entry?.gateway).toEqual({
     tools: ["sales:*", "csv"],
     limits: { ...defaultGatewayLimits, maxToolCalls: 60, maxDepth: 1 },
+    isIdempotent: false,
   });
 });
 
@@ -46,6 +47,7 @@ test.each([
   ["gateway: {tools: []}", "gateway.tools"],
   ['gateway: {tools: ["a b"]}', "gateway.tools[0]"],
   ['gateway: {tools: ["*:x"]}', "gateway.tools[0]"],
+  ['gateway: {tools: ["*"]}', "gateway.tools[0]"],
   ['gateway: {tools: ["a"], max_depth: 6}', "gateway.max_depth"],
   ['gateway: {tools: ["a"], max_tool_calls: 0}', "gateway.max_tool_calls"],
   ['gateway: {tools: ["a"], tool: 1}', "gateway.tool"],
@@ -56,4 +58,37 @@ test.each([
   ["examples: [{args: {}}]", "examples[0].description"],
 ])("%s is a problem at %s", (fields, place) => {
   expect(() => entryOf(fields)).toThrow(`tool "t": ${place}`);
+});
+
+/** Whether each tool of a manifest may run twice. */
+function idempotenceOf(tools: Readonly<Record<string, string>>) {
+  const lines = Object.entries(tools).map(
+    ([name, fields]) => `  ${name}: {module: m, function: f, ${fields}}`,
+  );
+  const { manifest } = parse(`version: 1\ntools:\n${lines.join("\n")}\n`);
+  return Object.fromEntries([...manifest.tools].map(([name, tool]) => [name, tool.idempotent]));
+}
+
+test("a tool that may call one which must not run twice is like that, unless it says otherwise", () => {
+  const programmatic = "allowed_callers: [programmatic]";
+  const calls = (...names: string[]): string => `gateway: {tools: [${names.join(", ")}]}`;
+  expect(
+    idempotenceOf({
+      pays: `idempotent: false, ${programmatic}`,
+      pays_by_agents_only: "idempotent: false",
+      reads: programmatic,
+      calls_it: `${calls("pays")}, ${programmatic}`,
+      calls_its_caller: calls("calls_it"),
+      says_otherwise: `${calls("pays")}, idempotent: true`,
+      calls_others: calls("reads", "pays_by_agents_only"),
+    }),
+  ).toEqual({
+    pays: false,
+    pays_by_agents_only: false,
+    reads: true,
+    calls_it: false,
+    calls_its_caller: false,
+    says_otherwise: true,
+    calls_others: true,
+  });
 });

@@ -62,6 +62,8 @@ export interface CallClaim extends Disposable {
 export interface Claimed {
   readonly claim: Pick<CallClaim, "begin" | "isCertain">;
   readonly mayHaveStarted: boolean;
+  /** Told of each tool that is about to run for the call, if the call is one of another call. */
+  readonly onNested?: (tool: { readonly idempotent: boolean }) => void;
 }
 
 /** Creates the claims of one worker. The owner disposes it after the last call. */

@@ -42,6 +42,7 @@ export class CallSlot implements Disposable {
   /** Calls of its own that run. */
   #running = 0;
   #isLent = false;
+  #returning: Promise<void> | undefined;
   #isOver = false;
 
   /** @param lease a permit of `slots`; the slot owns it from now on */
@@ -62,15 +63,15 @@ export class CallSlot implements Disposable {
 
   /**
    * Call when it has ended, before the tool gets the answer: after the last running one it waits
-   * for the slot, ahead of new calls. Rejects with the signal's reason.
+   * for the slot, ahead of new calls. Rejects with the signal's reason, which is that of all calls
+   * of the slot.
    */
   async end(signal: AbortSignal): Promise<void> {
     this.#running--;
     if (this.#running > 0 || !this.#isLent) return;
-    const lease = await this.#slots.acquire(signal, "returning");
-    // Meanwhile another call may have started, or the slot been disposed.
-    if (this.#isOver || this.#running > 0 || !this.#isLent) lease[Symbol.dispose]();
-    else this.#takeBack(lease);
+    // Others that end meanwhile wait for the same permit: the slot has one.
+    this.#returning ??= this.#takeBack(signal).finally(() => (this.#returning = undefined));
+    await this.#returning;
   }
 
   [Symbol.dispose](): void {
@@ -89,7 +90,10 @@ export class CallSlot implements Disposable {
     this.#lease = undefined;
   }
 
-  #takeBack(lease: Disposable): void {
+  async #takeBack(signal: AbortSignal): Promise<void> {
+    const lease = await this.#slots.acquire(signal, "returning");
+    // Meanwhile another call may have started, or the slot been disposed.
+    if (this.#isOver || this.#running > 0) return lease[Symbol.dispose]();
     this.#isLent = false;
     this.#lent.remove();
     this.#lease = lease;

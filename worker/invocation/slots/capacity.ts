@@ -30,7 +30,7 @@ interface WaitContext {
   readonly signal: AbortSignal;
   readonly waitSignal: AbortSignal;
   readonly log: Logger;
-  /** `nested` for a call by a tool, so that workers which call each other come to an end. */
+  /** Calls by tools go first, so that workers which call each other come to an end. */
   readonly priority: Priority;
 }
 

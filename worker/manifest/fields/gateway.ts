@@ -35,8 +35,13 @@ const examplesText = accepts(`a list of at most ${maxExamples} examples`);
 const exampleKeys = ["title", "description", "args", "result_hint"] as const;
 const exampleText = acceptsKeys('a map with "description" and "args"', [...exampleKeys]);
 
+/** All tools would be those of toolsets, too. */
+function isListedPattern(text: string): boolean {
+  return text !== "*" && isToolPattern(text);
+}
+
 const patterns = z
-  .array(z.string(patternText).refine(isToolPattern, patternText), patternsText)
+  .array(z.string(patternText).refine(isListedPattern, patternText), patternsText)
   .min(1, patternsText)
   .max(maxPatterns, patternsText);
 
@@ -107,15 +112,20 @@ export const gatewayFields = {
 
 type Fields = z.output<z.ZodObject<typeof gatewayFields>>;
 
+interface GrantFields extends Pick<Fields, "gateway"> {
+  readonly idempotent?: boolean | null | undefined;
+}
+
 /** Undefined for a tool that calls no others. */
-export function toGatewayGrant({ gateway }: Pick<Fields, "gateway">): GatewayGrant | undefined {
+export function toGatewayGrant({ gateway, idempotent }: GrantFields): GatewayGrant | undefined {
   if (!gateway) return undefined;
   const given: Partial<Record<keyof GatewayLimits, number>> = {};
   for (const [key, name] of Object.entries(gatewayLimitKeys)) {
     const value = gateway[key as keyof typeof gatewayLimitKeys];
     if (typeof value === "number") given[name] = value;
   }
-  return { tools: gateway.tools, limits: { ...defaultGatewayLimits, ...given } };
+  const limits = { ...defaultGatewayLimits, ...given };
+  return { tools: gateway.tools, limits, isIdempotent: idempotent === true };
 }
 
 /** What gateways know of a tool. */

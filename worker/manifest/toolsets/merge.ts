@@ -2,6 +2,7 @@
  * The worker's manifest with the tools of its toolsets.
  */
 import type { Manifest } from "../manifest.ts";
+import { limitRepeats } from "../nested-repeats.ts";
 import { revisionOf } from "../revision.ts";
 import { maxTools } from "../schema.ts";
 import type { ToolsetPart } from "./part.ts";
@@ -40,6 +41,7 @@ export function withToolsets(file: MergedManifest, parts: readonly ToolsetPart[]
     for (const [tool, entry] of manifest.unavailable) unavailable.set(tool, entry);
     revisions.push(`${name} ${revision}`);
   }
+  limitRepeats(tools);
   const merged = { revision: revisionOf(Buffer.from(revisions.join("\n"))), tools, unavailable };
   return { manifest: merged, warnings };
 }

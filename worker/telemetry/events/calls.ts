@@ -15,7 +15,7 @@ export const callEvents = {
     level: "info",
     message: "call by a tool received",
     facts: {},
-    when: "A tool calls another one by its [gateway](gateway.md). `callId`, `depth` and `parent`, the calling tool, are in each line of the call.",
+    when: "A tool calls another one by its [gateway](gateway.md). Each line of the call has its `depth`, and the calling `parent` with its `parentId`.",
   },
   "tool_call.ended": {
     level: "info",

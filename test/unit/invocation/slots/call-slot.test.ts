@@ -71,6 +71,19 @@ describe("a slot", () => {
     expect([slots.inUse, lent.count]).toEqual([1, 0]);
   });
 
+  test("is waited for once when another call starts and ends meanwhile", async () => {
+    const { slots, lent, slot } = await slotOf(1);
+    slot.begin();
+    const other = await slots.acquire(never);
+    const first = slot.end(never);
+    slot.begin();
+    const second = slot.end(never);
+    expect(slots.waiting).toBe(1);
+    other[Symbol.dispose]();
+    await Promise.all([first, second]);
+    expect([slots.inUse, slots.waiting, lent.count]).toEqual([1, 0, 0]);
+  });
+
   test("is given back once, whatever is going on", async () => {
     const { slots, lent, slot } = await slotOf(1);
     slot.begin();
