@@ -304,7 +304,7 @@ export interface ToolMethods {
   loadArtifact(
     filename: string,
     options?: CallOptions & { readonly version?: number | undefined },
-  ): Promise<Buffer<ArrayBuffer>>;
+  ): Promise<Uint8Array<ArrayBuffer>>;
 
   /** The artifacts that the call with this result created; of a chain, those of all steps. */
   artifactsOf(result: object): readonly CreatedArtifact[];

@@ -66,6 +66,13 @@ export const result = (structured: object, artifacts: readonly object[] = []): A
 const gatewayFd = 4;
 const environment = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
 
+let isParking = false;
+
+/** From now on, runners of the test file wait for their calls unless a test says otherwise. */
+export function parkRunners(): void {
+  isParking = true;
+}
+
 /** Runs a tool whose async function has this body, with `ctx`, `tools` and `ToolCallError`. */
 export function runWithGateway(
   body: string,
@@ -103,7 +110,7 @@ export function runProgram(
 async function runCall(
   files: Readonly<Record<string, string>>,
   serve: Serve,
-  { isParked = false, hasOwnCopy = false, members = {} }: GatewayRunOptions,
+  { isParked = isParking, hasOwnCopy = false, members = {} }: GatewayRunOptions,
 ): Promise<GatewayRun> {
   const directory = await toolsDirectory(files);
   const [toolsDir, outputDir] = [join(directory, "tools"), join(directory, "output")];

@@ -6,7 +6,8 @@ import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { ToolCallError, createToolContext, tools } from "secure-tool-runtime/tool";
-import { runnerDir } from "../run-node-tool.ts";
+import { installTypes, typeCheck } from "../../../support/type-check.ts";
+import { runnerDir, toolsDirectory } from "../run-node-tool.ts";
 import {
   type GatewayRun,
   type Request,
@@ -407,4 +408,36 @@ test("a request in flight does not hold the answer for ever", { tags: "full" }, 
   const run = await runWithGateway("tools.a(); return {};", silent);
   expect(run).toMatchObject({ exitCode: 0, document: { result: {} } });
   expect(run.stderr).toContain("ended what was still running 2 s after the tool");
+});
+
+test("its types let authors call tools in each form", { tags: "full" }, async () => {
+  const source = `
+    import { ToolCallError, tools, createToolContext, type ToolContext, type Tools } from "secure-tool-runtime/tool";
+    export async function run(_args: object, ctx: ToolContext) {
+      const rows = await tools.call<{ n: number }>("sales:query", { region: "West" }, { signal: ctx.signal });
+      const again = await ctx.tools.sales.query({ region: "West" });
+      const weather = await tools.weather<{ t: number }>({});
+      const last = await tools.chain([{ tool: "a" }, { tool: "b", usePrevious: true }]);
+      const found = await tools.search("x", { limit: 3 });
+      const bytes: Uint8Array = await tools.loadArtifact("a");
+      try { await tools.a.b(); } catch (error) { if (error instanceof ToolCallError) return { code: error.code, at: error.stepResults?.length }; }
+      const mine: Tools = tools;
+      createToolContext({ tools: mine });
+      return { n: rows.n + weather.t, again: again["x"], last, first: found[0]?.id, bytes: bytes.length, made: tools.artifactsOf(last)[0]?.filename };
+    }`;
+  const compilerOptions = {
+    ...{ strict: true, module: "NodeNext", target: "ES2024", noEmit: true, types: ["node"] },
+    verbatimModuleSyntax: true,
+  };
+  const check = async (text: string) => {
+    const directory = await toolsDirectory({
+      "tool.ts": text,
+      "package.json": '{"type": "module"}',
+      "tsconfig.json": JSON.stringify({ compilerOptions, include: ["*.ts"] }),
+    });
+    await installTypes(directory);
+    return typeCheck(directory);
+  };
+  expect(await check(source)).toBe("");
+  expect(await check(source.replace("limit: 3", "limit: '3'"))).toContain("TS2322");
 });
