@@ -4,6 +4,11 @@
  * A sandbox can send without end and read nothing. So the host reads a request only after the one
  * before it has started, which waits for a permit, and for the answers to be sent. `cancel` is read
  * as long as no request waits.
+ *
+ * A request keeps its permit until its answer is sent but for `maxUnsentBytes`, and answers are
+ * written one after the other. Unsent are thus fewer bytes than `maxUnsentBytes` and one answer
+ * (`maxAnswerBytes`), and the answers that wait before it are those of at most
+ * `maxConcurrentCalls` calls and `maxConcurrentLookups` others.
  */
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
@@ -19,7 +24,7 @@ import {
 } from "./frames.ts";
 import { type ProgramRequest, readProgramMessage } from "./messages.ts";
 
-/** Unsent bytes of answers from which on no request starts. */
+/** Unsent bytes of answers from which on no request starts and no answer is written. */
 export const maxUnsentBytes = 1024 * 1024;
 /** Requests at a time that are no calls. */
 export const maxConcurrentLookups = 8;
@@ -42,6 +47,8 @@ export class ProxyHost implements AsyncDisposable {
   readonly #gateway: ProgramGateway;
   readonly #calls: Semaphore;
   readonly #lookups = new Semaphore({ capacity: maxConcurrentLookups, maxWaiting: 1 });
+  /** Who writes an answer. Those that wait have a permit each. */
+  readonly #writing = new Semaphore({ capacity: 1, maxWaiting: Infinity });
   /** By the id of the request. */
   readonly #inFlight = new Map<string, AbortController>();
   readonly #running = new Set<Promise<void>>();
@@ -118,9 +125,21 @@ export class ProxyHost implements AsyncDisposable {
     const controller = new AbortController();
     this.#inFlight.set(request.id, controller);
     const line = await answerLine(this.#gateway, request, controller.signal);
+    try {
+      await this.#send(request.id, line);
+    } catch (error) {
+      if (!this.#closing.signal.aborted) throw error;
+    }
+  }
+
+  /** Rejects when the channel closes. */
+  async #send(id: string, line: Buffer): Promise<void> {
+    const { signal } = this.#closing;
+    using _turn = await this.#writing.acquire(signal);
     // The program may use the id again when it has the answer.
-    this.#inFlight.delete(request.id);
+    this.#inFlight.delete(id);
     if (!this.#channel.destroyed) this.#channel.write(line);
+    await sentBelow(maxUnsentBytes, this.#channel, signal);
   }
 
   #close(end: ChannelEnd): void {
