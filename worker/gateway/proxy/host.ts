@@ -115,6 +115,11 @@ export class ProxyHost implements AsyncDisposable {
     await sentBelow(maxUnsentBytes, this.#channel, signal);
     const isCall = request.type === "run_tool" || request.type === "run_chain";
     const permit = await (isCall ? this.#calls : this.#lookups).acquire(signal);
+    if (signal.aborted) {
+      // It closed after the permit was granted.
+      permit[Symbol.dispose]();
+      signal.throwIfAborted();
+    }
     const running = this.#answer(request, permit);
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
