@@ -107,9 +107,9 @@ export class DirectGateway implements ProgramGateway {
   }
 
   async runTool(id: string, args: JsonObject, signal: AbortSignal): Promise<RunResult> {
-    const input = argumentsCopy(args);
     await this.#budget.enter(signal);
     using reserved = this.#reserve(id, () => this.#budget.reserveCall());
+    const input = argumentsCopy(args);
     using _permit = await this.#budget.run(signal);
     return (await this.#call(id, input, reserved, signal)).result;
   }

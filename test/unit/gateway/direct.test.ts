@@ -15,6 +15,7 @@ import { type FunctionTool, createFunctionGateway } from "../../../worker/gatewa
 import { GatewayError, type PieceRequest, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
 import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
+import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";
 
 const never = new AbortController().signal;
@@ -111,6 +112,33 @@ test("a hundred tools that are not allowed end the program", async () => {
   expect(budget.ended.aborted).toBe(false);
   await failureOf(gateway.runChain([{ toolId: "a:tool" }], never));
   await expect(gateway.runTool("b:tool", {}, never)).rejects.toBe(budget.ended.reason);
+});
+
+test("arguments are not read of calls that the budget refuses", async () => {
+  let reads = 0;
+  const args = {
+    get text() {
+      reads++;
+      return "x";
+    },
+  };
+  const gatewayWith = (limits: Partial<GatewayLimits>) =>
+    gatewayOf(nothing, { budget: new CallBudget({ ...defaultGatewayLimits, ...limits }) });
+  const run = (gateway: DirectGateway) => gateway.runTool("a:tool", args, never);
+  await failureOf(run(gatewayWith({ maxToolCalls: 0 })));
+  const busy = gatewayWith({ maxOperationsPerSecond: 0.25 });
+  await failureOf(run(busy));
+  expect(reads).toBe(0);
+  await run(gatewayWith({}));
+  expect(reads).toBe(1);
+});
+
+test("arguments that are no JSON cost no call", async () => {
+  const budget = new CallBudget({ ...defaultGatewayLimits, maxToolCalls: 1 });
+  const gateway = gatewayOf(nothing, { budget });
+  const wrong = [] as unknown as JsonObject;
+  expect((await failureOf(gateway.runTool("a:tool", wrong, never))).code).toBe("INVALID_REQUEST");
+  await gateway.runTool("a:tool", {}, never);
 });
 
 describe("an error of a call", () => {
