@@ -28,6 +28,8 @@ import { type ProgramRequest, readProgramMessage } from "./messages.ts";
 export const maxUnsentBytes = 1024 * 1024;
 /** Requests at a time that are no calls. */
 export const maxConcurrentLookups = 8;
+/** Cancels, of a channel, of ids that are not in flight or are cancelled already. */
+export const maxVainCancels = 1_000;
 
 /** How a channel ended: by its program, by `close`, by an error, or by a violation. */
 export interface ChannelEnd {
@@ -55,6 +57,7 @@ export class ProxyHost implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #ended = Promise.withResolvers<ChannelEnd>();
   #isOpen = false;
+  #vainCancels = 0;
 
   constructor(channel: Duplex, gateway: ProgramGateway, options: HostOptions = {}) {
     this.#channel = channel;
@@ -102,8 +105,18 @@ export class ProxyHost implements AsyncDisposable {
   }
 
   #cancel(id: string): void {
+    const controller = this.#inFlight.get(id);
+    if (controller === undefined || controller.signal.aborted) return this.#vainCancel();
     const message = "The program cancelled the call";
-    this.#inFlight.get(id)?.abort(new GatewayError("CANCELLED", "execute", message));
+    controller.abort(new GatewayError("CANCELLED", "execute", message));
+  }
+
+  /** Some are normal: they cross the answer. */
+  #vainCancel(): void {
+    this.#vainCancels++;
+    if (this.#vainCancels <= maxVainCancels) return;
+    const message = `more than ${maxVainCancels} cancels have had no request to end`;
+    throw new ChannelViolation("too_many_cancels", message);
   }
 
   /** Waits until the request may start. */

@@ -5,7 +5,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { FunctionTool } from "../../../../worker/gateway/functions.ts";
 import { maxRequestBytes } from "../../../../worker/gateway/proxy/frames.ts";
-import { maxConcurrentLookups, maxUnsentBytes } from "../../../../worker/gateway/proxy/host.ts";
+import {
+  maxConcurrentLookups,
+  maxUnsentBytes,
+  maxVainCancels,
+} from "../../../../worker/gateway/proxy/host.ts";
+import { maxReadSteps } from "../../../../worker/gateway/proxy/messages.ts";
 import { gatewayOf, rawChannel } from "../../../support/gateway/raw-program.ts";
 
 const echo: FunctionTool = { id: "echo", run: (args) => args };
@@ -79,6 +84,44 @@ describe("a channel closes for", () => {
     expect(end.message).not.toMatch(/root|user_id/);
     expect(seen).toEqual({ running: 1, aborted: 1 });
     await vi.waitFor(() => expect(channel.inside.closed).toBe(true));
+  });
+
+  const chainOf = (length: number) => {
+    const steps = Array.from({ length }, () => ({ toolId: "echo" }));
+    return { type: "run_chain", id: "1", payload: { steps } };
+  };
+
+  test("a chain that is too long to be refused", async () => {
+    await using channel = await rawChannel(gatewayOf(echo));
+    channel.send(chainOf(maxReadSteps));
+    const [answer] = await channel.answers(1);
+    expect(answer!.payload).toMatchObject({ code: "LIMIT_REACHED" });
+    channel.send(chainOf(maxReadSteps + 1));
+    expect((await channel.host.ended).reason).toBe("invalid_message");
+  });
+
+  test.each([
+    ["that are not in flight", { type: "cancel", id: "none" }],
+    ["that are cancelled already", { type: "cancel", id: "0" }],
+  ])("too many cancels of ids %s", async (_, cancel) => {
+    const gateway = gatewayOf(echo);
+    const running = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    gateway.runTool = async () => {
+      running.resolve();
+      await release.promise;
+      return { structured: {}, artifacts: [] };
+    };
+    await using channel = await rawChannel(gateway);
+    channel.send(waiting("0"));
+    await running.promise;
+    channel.send({ type: "cancel", id: "0" });
+    channel.send(...Array.from({ length: maxVainCancels }, () => cancel));
+    channel.send({ type: "list_namespaces", id: "1", payload: {} });
+    await channel.answers(1);
+    channel.send(cancel);
+    release.resolve();
+    expect((await channel.host.ended).reason).toBe("too_many_cancels");
   });
 
   test("nothing at the bounds", async () => {
