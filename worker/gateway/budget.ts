@@ -92,7 +92,10 @@ export class CallBudget {
     return this.#running.acquire(signal);
   }
 
-  /** Spends bytes of artifacts before they are loaded; the result gives the unused ones back. */
+  /**
+   * Spends bytes of artifacts before they are loaded. The result gives the unused ones back, once
+   * the load has succeeded: one that fails or is aborted may have read them all.
+   */
   loadBytes(sizeBytes: number): (usedBytes: number) => void {
     const bound = this.limits.maxArtifactBytes;
     if (this.#artifactBytes + sizeBytes > bound) {

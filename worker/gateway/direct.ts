@@ -25,6 +25,7 @@ import {
   invalid,
   maxPieceBytes,
 } from "./gateway.ts";
+import { ReadPosition } from "./read-position.ts";
 import { ToolSearch } from "./search.ts";
 import { ToolScope, parseToolId, shownId } from "../protocol/tool-calls/tool-id.ts";
 
@@ -59,6 +60,7 @@ export class DirectGateway implements ProgramGateway {
   readonly #search: ToolSearch;
   readonly #clock: Clock;
   readonly #newId: NewId;
+  readonly #position = new ReadPosition();
 
   /** Throws TypeError for a text in `allowed` or `requested` that is no pattern. */
   constructor(catalog: Catalog, dispatch: Dispatch, options: DirectOptions = {}) {
@@ -105,9 +107,9 @@ export class DirectGateway implements ProgramGateway {
   }
 
   async runTool(id: string, args: JsonObject, signal: AbortSignal): Promise<RunResult> {
-    const input = argumentsCopy(args);
     await this.#budget.enter(signal);
     using reserved = this.#reserve(id, () => this.#budget.reserveCall());
+    const input = argumentsCopy(args);
     using _permit = await this.#budget.run(signal);
     return (await this.#call(id, input, reserved, signal)).result;
   }
@@ -131,17 +133,19 @@ export class DirectGateway implements ProgramGateway {
       throw this.#budget.refused(new GatewayError("NOT_ALLOWED", "resolve", message));
     }
     requirePiece(piece);
-    const settle = this.#budget.loadBytes(piece.length);
-    let usedBytes = 0;
+    const { isNew, ended } = this.#position.start(piece);
+    if (isNew) this.#budget.lookUp();
+    // Who reads from another place reads what is before it, too.
+    const skippedBytes = isNew ? piece.offset : 0;
+    const settle = this.#budget.loadBytes(skippedBytes + piece.length);
     try {
       const loaded = await load({ ...piece }, signal);
-      usedBytes = loaded.bytes.byteLength;
+      ended(loaded);
+      settle(skippedBytes + loaded.bytes.byteLength);
       return loaded;
     } catch (error) {
       signal.throwIfAborted();
       throw gatewayErrorOf(error);
-    } finally {
-      settle(usedBytes);
     }
   }
 

@@ -5,12 +5,17 @@ import { describe, expect, test } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
 import type { ToolCallRecord } from "../../../worker/gateway/call-records.ts";
 import { Catalog } from "../../../worker/gateway/catalog.ts";
-import { DirectGateway, type DirectOptions } from "../../../worker/gateway/direct.ts";
+import {
+  DirectGateway,
+  type DirectOptions,
+  type LoadArtifact,
+} from "../../../worker/gateway/direct.ts";
 import type { Dispatch } from "../../../worker/gateway/dispatch.ts";
 import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
-import { GatewayError, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
-import { defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
+import { GatewayError, type PieceRequest, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
+import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
+import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";
 
 const never = new AbortController().signal;
@@ -109,6 +114,33 @@ test("a hundred tools that are not allowed end the program", async () => {
   await expect(gateway.runTool("b:tool", {}, never)).rejects.toBe(budget.ended.reason);
 });
 
+test("arguments are not read of calls that the budget refuses", async () => {
+  let reads = 0;
+  const args = {
+    get text() {
+      reads++;
+      return "x";
+    },
+  };
+  const gatewayWith = (limits: Partial<GatewayLimits>) =>
+    gatewayOf(nothing, { budget: new CallBudget({ ...defaultGatewayLimits, ...limits }) });
+  const run = (gateway: DirectGateway) => gateway.runTool("a:tool", args, never);
+  await failureOf(run(gatewayWith({ maxToolCalls: 0 })));
+  const busy = gatewayWith({ maxOperationsPerSecond: 0.25 });
+  await failureOf(run(busy));
+  expect(reads).toBe(0);
+  await run(gatewayWith({}));
+  expect(reads).toBe(1);
+});
+
+test("arguments that are no JSON cost no call", async () => {
+  const budget = new CallBudget({ ...defaultGatewayLimits, maxToolCalls: 1 });
+  const gateway = gatewayOf(nothing, { budget });
+  const wrong = [] as unknown as JsonObject;
+  expect((await failureOf(gateway.runTool("a:tool", wrong, never))).code).toBe("INVALID_REQUEST");
+  await gateway.runTool("a:tool", {}, never);
+});
+
 describe("an error of a call", () => {
   const errorOf = (error: Error): Promise<GatewayError> =>
     failureOf(gatewayOf(() => Promise.reject(error)).runTool("a:tool", {}, never));
@@ -185,6 +217,80 @@ describe("an artifact", () => {
       ...{ code: "LIMIT_REACHED", data: { limit: "max_artifact_bytes", bound: 12 } },
     });
     await gateway.loadArtifact({ ...piece, length: 9 }, never);
+  });
+
+  const loads = (limits: Partial<GatewayLimits>, loadArtifact: LoadArtifact) => {
+    const budget = new CallBudget({ ...defaultGatewayLimits, ...limits });
+    const gateway = gatewayOf(nothing, { budget, loadArtifact });
+    return (piece: Partial<PieceRequest>, signal = never) =>
+      gateway.loadArtifact({ filename: "a", offset: 0, length: 10, ...piece }, signal);
+  };
+  const whole: LoadArtifact = async ({ length }) => ({ ...facts, bytes: Buffer.alloc(length) });
+  const limitOf = async (operation: Promise<unknown>) => (await failureOf(operation)).data;
+  const noBytes = (bound: number) => ({ limit: "max_artifact_bytes", bound });
+  const noLookups = (bound: number) => ({ limit: "max_lookups", bound });
+
+  test("that fails, or whose load is aborted, is paid in full", async () => {
+    const controller = new AbortController();
+    const load = loads({ maxArtifactBytes: 25 }, async ({ filename }) => {
+      if (filename === "slow") controller.abort(new Error("not wanted"));
+      throw new InvocationError("ARTIFACT_ERROR", "It is gone");
+    });
+    expect((await failureOf(load({}))).code).toBe("ARTIFACT_ERROR");
+    const aborted = load({ filename: "slow" }, controller.signal);
+    await expect(aborted).rejects.toThrow("not wanted");
+    expect(await limitOf(load({}))).toEqual(noBytes(25));
+  });
+
+  test("is one lookup if it is read in order", async () => {
+    const load = loads({ maxLookups: 2, maxArtifactBytes: 60 }, whole);
+    await load({});
+    for (const offset of [10, 20]) await load({ offset, version: 1 });
+    await load({ offset: 30 });
+    await load({ filename: "b" });
+    expect(await limitOf(load({ filename: "a", offset: 40 }))).toEqual(noLookups(2));
+  });
+
+  test.each([
+    ["from another place", { offset: 20 }],
+    ["of another version", { offset: 10, version: 2 }],
+    ["of another artifact", { offset: 10, filename: "b" }],
+  ])("pays what is before a piece %s, and a lookup", async (_, piece) => {
+    const load = loads({ maxLookups: 2, maxArtifactBytes: 40 }, whole);
+    await load({});
+    const other = { ...piece, length: 41 - 10 - piece.offset };
+    expect(await limitOf(load(other))).toEqual(noBytes(40));
+    expect(await limitOf(load(piece))).toEqual(noLookups(2));
+    const fits = loads({ maxArtifactBytes: 40 }, whole);
+    await fits({});
+    await fits({ ...other, length: other.length - 1 });
+    expect(await limitOf(fits({ length: 1 }))).toEqual(noBytes(40));
+  });
+
+  test("is read from its start after a failure, and after a load beside it", async () => {
+    let isGone = false;
+    const load = loads({ maxLookups: 4 }, async (piece, signal) => {
+      if (isGone) throw new InvocationError("ARTIFACT_ERROR", "It is gone");
+      return whole(piece, signal);
+    });
+    await load({});
+    isGone = true;
+    await failureOf(load({ offset: 10 }));
+    isGone = false;
+    await load({ offset: 10 });
+    // The second takes the place of the first.
+    const first = load({ filename: "b" });
+    await Promise.all([first, load({ filename: "c" })]);
+    expect(await limitOf(load({ filename: "b", offset: 10 }))).toEqual(noLookups(4));
+  });
+
+  test("is an operation of the rate", async () => {
+    const load = loads({ maxOperationsPerSecond: 1 }, whole);
+    await load({});
+    const controller = new AbortController();
+    const waiting = load({ offset: 10 }, controller.signal);
+    controller.abort(new Error("waits"));
+    await expect(waiting).rejects.toThrow("waits");
   });
 
   test.each([

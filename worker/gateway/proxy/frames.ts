@@ -20,7 +20,12 @@ export const maxAnswerBytes = 32 * 1024 * 1024;
 
 /** What a peer did wrong. */
 export type ViolationReason =
-  "line_too_long" | "not_json" | "unknown_type" | "invalid_message" | "duplicate_id";
+  | "line_too_long"
+  | "not_json"
+  | "unknown_type"
+  | "invalid_message"
+  | "duplicate_id"
+  | "too_many_cancels";
 
 /** A frame for which the channel closes. The message is publishable. */
 export class ChannelViolation extends Error {

@@ -4,6 +4,11 @@
  * A sandbox can send without end and read nothing. So the host reads a request only after the one
  * before it has started, which waits for a permit, and for the answers to be sent. `cancel` is read
  * as long as no request waits.
+ *
+ * A request keeps its permit until its answer is sent but for `maxUnsentBytes`, and answers are
+ * written one after the other. Unsent are thus fewer bytes than `maxUnsentBytes` and one answer
+ * (`maxAnswerBytes`), and the answers that wait before it are those of at most
+ * `maxConcurrentCalls` calls and `maxConcurrentLookups` others.
  */
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
@@ -19,10 +24,12 @@ import {
 } from "./frames.ts";
 import { type ProgramRequest, readProgramMessage } from "./messages.ts";
 
-/** Unsent bytes of answers from which on no request starts. */
+/** Unsent bytes of answers from which on no request starts and no answer is written. */
 export const maxUnsentBytes = 1024 * 1024;
 /** Requests at a time that are no calls. */
 export const maxConcurrentLookups = 8;
+/** Cancels, of a channel, of ids that are not in flight or are cancelled already. */
+export const maxVainCancels = 1_000;
 
 /** How a channel ended: by its program, by `close`, by an error, or by a violation. */
 export interface ChannelEnd {
@@ -42,12 +49,15 @@ export class ProxyHost implements AsyncDisposable {
   readonly #gateway: ProgramGateway;
   readonly #calls: Semaphore;
   readonly #lookups = new Semaphore({ capacity: maxConcurrentLookups, maxWaiting: 1 });
+  /** Who writes an answer. Those that wait have a permit each. */
+  readonly #writing = new Semaphore({ capacity: 1, maxWaiting: Infinity });
   /** By the id of the request. */
   readonly #inFlight = new Map<string, AbortController>();
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #ended = Promise.withResolvers<ChannelEnd>();
   #isOpen = false;
+  #vainCancels = 0;
 
   constructor(channel: Duplex, gateway: ProgramGateway, options: HostOptions = {}) {
     this.#channel = channel;
@@ -95,8 +105,18 @@ export class ProxyHost implements AsyncDisposable {
   }
 
   #cancel(id: string): void {
+    const controller = this.#inFlight.get(id);
+    if (controller === undefined || controller.signal.aborted) return this.#vainCancel();
     const message = "The program cancelled the call";
-    this.#inFlight.get(id)?.abort(new GatewayError("CANCELLED", "execute", message));
+    controller.abort(new GatewayError("CANCELLED", "execute", message));
+  }
+
+  /** Some are normal: they cross the answer. */
+  #vainCancel(): void {
+    this.#vainCancels++;
+    if (this.#vainCancels <= maxVainCancels) return;
+    const message = `more than ${maxVainCancels} cancels have had no request to end`;
+    throw new ChannelViolation("too_many_cancels", message);
   }
 
   /** Waits until the request may start. */
@@ -108,6 +128,11 @@ export class ProxyHost implements AsyncDisposable {
     await sentBelow(maxUnsentBytes, this.#channel, signal);
     const isCall = request.type === "run_tool" || request.type === "run_chain";
     const permit = await (isCall ? this.#calls : this.#lookups).acquire(signal);
+    if (signal.aborted) {
+      // It closed after the permit was granted.
+      permit[Symbol.dispose]();
+      signal.throwIfAborted();
+    }
     const running = this.#answer(request, permit);
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
@@ -118,9 +143,21 @@ export class ProxyHost implements AsyncDisposable {
     const controller = new AbortController();
     this.#inFlight.set(request.id, controller);
     const line = await answerLine(this.#gateway, request, controller.signal);
+    try {
+      await this.#send(request.id, line);
+    } catch (error) {
+      if (!this.#closing.signal.aborted) throw error;
+    }
+  }
+
+  /** Rejects when the channel closes. */
+  async #send(id: string, line: Buffer): Promise<void> {
+    const { signal } = this.#closing;
+    using _turn = await this.#writing.acquire(signal);
     // The program may use the id again when it has the answer.
-    this.#inFlight.delete(request.id);
+    this.#inFlight.delete(id);
     if (!this.#channel.destroyed) this.#channel.write(line);
+    await sentBelow(maxUnsentBytes, this.#channel, signal);
   }
 
   #close(end: ChannelEnd): void {

@@ -8,6 +8,8 @@ import { ChannelViolation } from "./frames.ts";
 
 /** Characters of the id of a request. */
 const maxRequestIdLength = 64;
+/** Steps of a chain that is read; the gateway refuses those that it does not run. */
+export const maxReadSteps = 1_000;
 /** Characters of a field's name in the message of a violation. */
 const maxFieldLength = 100;
 
@@ -33,7 +35,7 @@ const requests = [
   request("describe_tool", z.strictObject({ id: text, level: z.enum(detailLevels) })),
   request("list_tool_examples", z.strictObject({ id: text, max: count })),
   request("run_tool", z.strictObject({ id: text, args: jsonObject })),
-  request("run_chain", z.strictObject({ steps: z.array(step) })),
+  request("run_chain", z.strictObject({ steps: z.array(step).max(maxReadSteps) })),
   request(
     "load_artifact",
     z.strictObject({

@@ -12,7 +12,7 @@ export interface GatewayLimits {
   readonly maxConcurrentCalls: number;
   /** Calls in calls: 1 is a call by a tool that an agent called. */
   readonly maxDepth: number;
-  /** Searches, descriptions, examples and lists of namespaces. */
+  /** Searches, descriptions, examples, lists of namespaces, and artifacts. */
   readonly maxLookups: number;
 }
 

@@ -1,10 +1,16 @@
 /**
  * The worker's end of a channel, under programs that do not keep to the protocol.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { FunctionTool } from "../../../../worker/gateway/functions.ts";
 import { maxRequestBytes } from "../../../../worker/gateway/proxy/frames.ts";
-import { maxConcurrentLookups, maxUnsentBytes } from "../../../../worker/gateway/proxy/host.ts";
+import {
+  maxConcurrentLookups,
+  maxUnsentBytes,
+  maxVainCancels,
+} from "../../../../worker/gateway/proxy/host.ts";
+import { maxReadSteps } from "../../../../worker/gateway/proxy/messages.ts";
 import { gatewayOf, rawChannel } from "../../../support/gateway/raw-program.ts";
 
 const echo: FunctionTool = { id: "echo", run: (args) => args };
@@ -80,6 +86,44 @@ describe("a channel closes for", () => {
     await vi.waitFor(() => expect(channel.inside.closed).toBe(true));
   });
 
+  const chainOf = (length: number) => {
+    const steps = Array.from({ length }, () => ({ toolId: "echo" }));
+    return { type: "run_chain", id: "1", payload: { steps } };
+  };
+
+  test("a chain that is too long to be refused", async () => {
+    await using channel = await rawChannel(gatewayOf(echo));
+    channel.send(chainOf(maxReadSteps));
+    const [answer] = await channel.answers(1);
+    expect(answer!.payload).toMatchObject({ code: "LIMIT_REACHED" });
+    channel.send(chainOf(maxReadSteps + 1));
+    expect((await channel.host.ended).reason).toBe("invalid_message");
+  });
+
+  test.each([
+    ["that are not in flight", { type: "cancel", id: "none" }],
+    ["that are cancelled already", { type: "cancel", id: "0" }],
+  ])("too many cancels of ids %s", async (_, cancel) => {
+    const gateway = gatewayOf(echo);
+    const running = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    gateway.runTool = async () => {
+      running.resolve();
+      await release.promise;
+      return { structured: {}, artifacts: [] };
+    };
+    await using channel = await rawChannel(gateway);
+    channel.send(waiting("0"));
+    await running.promise;
+    channel.send({ type: "cancel", id: "0" });
+    channel.send(...Array.from({ length: maxVainCancels }, () => cancel));
+    channel.send({ type: "list_namespaces", id: "1", payload: {} });
+    await channel.answers(1);
+    channel.send(cancel);
+    release.resolve();
+    expect((await channel.host.ended).reason).toBe("too_many_cancels");
+  });
+
   test("nothing at the bounds", async () => {
     await using channel = await rawChannel(gatewayOf(echo));
     const line = (text: string): string =>
@@ -119,6 +163,47 @@ describe("a program that reads no answer", () => {
     const inFlight = maxConcurrentLookups * answerBytes;
     expect(channel.outside.writableLength).toBeLessThan(maxUnsentBytes + inFlight);
     expect(readBytes).toBeLessThan(flood.length / 20);
+  });
+
+  test("gets one large answer at a time, and no more calls than it has permits for", async () => {
+    const text = "x".repeat(4 * maxUnsentBytes);
+    let started = 0;
+    const release = Promise.withResolvers<void>();
+    const large: FunctionTool = {
+      id: "large",
+      async run() {
+        started++;
+        await release.promise;
+        return { text };
+      },
+    };
+    await using channel = await rawChannel(gatewayOf(large), { maxConcurrentCalls: 3 });
+    const ids = ["1", "2", "3", "4", "5"];
+    let mostUnsentBytes = 0;
+    const { outside } = channel;
+    const write = outside.write.bind(outside);
+    outside.write = (line: Buffer) => {
+      const isWritten = write(line);
+      mostUnsentBytes = Math.max(mostUnsentBytes, outside.writableLength);
+      return isWritten;
+    };
+    channel.send(...ids.map((id) => ({ ...call, id, payload: { id: "large", args: {} } })));
+    await vi.waitFor(() => expect(started).toBe(3));
+    release.resolve();
+    await vi.waitFor(() => expect(outside.writableLength).toBeGreaterThan(maxUnsentBytes));
+    for (let turns = 0; turns < 100; turns++) await nextTurn();
+    expect(started).toBe(3);
+    expect((await channel.answers(5)).map(({ type }) => type)).toEqual(ids.map(() => "response"));
+    expect(mostUnsentBytes).toBeGreaterThan(maxUnsentBytes);
+    expect(mostUnsentBytes).toBeLessThan(text.length + maxUnsentBytes);
+  });
+
+  test("does not keep its channel from being closed", async () => {
+    const large: FunctionTool = { id: "large", run: () => ({ text: "x".repeat(8_000_000) }) };
+    await using channel = await rawChannel(gatewayOf(large));
+    channel.send(...["1", "2"].map((id) => ({ ...call, id, payload: { id: "large", args: {} } })));
+    await vi.waitFor(() => expect(channel.outside.writableLength).toBeGreaterThan(0));
+    expect((await channel.host.close()).reason).toBe("closed");
   });
 
   test("gets all answers once it reads", async () => {

@@ -194,6 +194,30 @@ describe("the end of a channel", () => {
     expect(seen.slice(2)).toEqual(["aborted", "aborted", "ended", "ended", "closed"]);
   });
 
+  test("at any moment starts no call that waited", async () => {
+    for (let delay = 0; delay < 30; delay++) {
+      const started: boolean[] = [];
+      const release = Promise.withResolvers<void>();
+      const gateway = gatewayOf(echo);
+      await using channel = await rawChannel(gateway, { maxConcurrentCalls: 1 });
+      let isClosed = false;
+      gateway.runTool = async () => {
+        started.push(isClosed);
+        await release.promise;
+        return { structured: {}, artifacts: [] };
+      };
+      channel.send(call("1", "a"), call("2", "b"));
+      await vi.waitFor(() => expect(started).toHaveLength(1));
+      for (let turns = 0; turns < 5; turns++) await nextTurn();
+      release.resolve();
+      for (let ticks = 0; ticks < delay; ticks++) await Promise.resolve();
+      isClosed = true;
+      await channel.host.close();
+      await nextTurn();
+      expect(started).not.toContain(true);
+    }
+  });
+
   test("before it is open reads nothing", async () => {
     await using channel = await rawChannel(gatewayOf(echo), { isOpen: false });
     channel.send(call("1", "echo"));
