@@ -280,8 +280,8 @@ test("more than eight calls wait in their order, and a cancelled one is never se
     `const controllers = Array.from({ length: 12 }, () => new AbortController());
      const calls = controllers.map(({ signal }, n) =>
        (n === 10 ? tools.chain([{ tool: "c" }], { signal }) : tools.call("c", { n }, { signal })).catch((reason) => reason));
-     controllers[9].abort("never sent");
      await tools.search("sent at once");
+     controllers[9].abort("never sent");
      controllers[0].abort("cancelled");
      return { reasons: [await calls[9], await calls[0]], others: (await Promise.all(calls)).length };`,
     ({ type, id }, gateway) => {

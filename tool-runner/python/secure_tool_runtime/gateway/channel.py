@@ -210,7 +210,6 @@ class Channel:
             # A part of what was read is lost, as where there is no memory for it.
             self._close()
             raise
-        self._flush()
 
     def _take(self, data: bytes) -> bool:
         """False for what is no answer."""
@@ -239,7 +238,7 @@ class Channel:
         following = self._calls.answered(identifier)
         if following is not None:
             self._send(following)
-            following.wake()  # Its thread or loop sends what the socket has no room for now.
+            following.wake()  # Its thread or event loop sends it.
         return True
 
     def _close(self) -> None:
