@@ -4,6 +4,7 @@
 import { Socket } from "node:net";
 import { ToolCallError } from "../context.js";
 import { encode } from "../json.js";
+import { CallQueue } from "./calls.js";
 
 /** @import { ToolCallErrorDetails } from "../tool.js" */
 
@@ -13,6 +14,7 @@ const requestMaxBytes = 1024 * 1024;
 const requestMaxValues = 250_000;
 /** Bytes of an answer's line. */
 const answerMaxBytes = 32 * 1024 * 1024;
+const callTypes = ["run_tool", "run_chain"];
 const newline = "\n".charCodeAt(0);
 
 /** @typedef {Record<string, unknown>} Payload */
@@ -34,6 +36,7 @@ export class Channel {
   #socket;
   /** @type {Map<string, Pending>} by the request's id */
   #pending = new Map();
+  #calls = new CallQueue();
   #lastId = 0;
   /** The line that arrives, in pieces: joined once, when it is complete. */
   #pieces = /** @type {Buffer[]} */ ([]);
@@ -68,13 +71,15 @@ export class Channel {
     const { promise, resolve, reject } = Promise.withResolvers();
     const cancel = () => {
       if (this.#settled(id) === undefined) return;
-      this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
+      if (!this.#calls.withdraw(id)) this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
       reject(signal?.reason);
     };
     this.#pending.set(id, { resolve, reject });
     // A process that waits for nothing but an answer lives on.
     this.#socket.ref();
-    this.#socket.write(line);
+    const send = () => void this.#socket.write(line);
+    if (callTypes.includes(type)) this.#calls.enter(id, send);
+    else send();
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       const answer = await promise;
@@ -130,6 +135,7 @@ export class Channel {
     if (typeof payload !== "object" || payload === null) return false;
     if (type !== "response" && type !== "error") return false;
     this.#settled(id)?.resolve({ type, payload });
+    this.#calls.answered(id);
     return true;
   }
 

@@ -255,21 +255,53 @@ test("sends as much as the worker reads", async () => {
   expect(resultOf(run)).toEqual({ same: 200_000 });
 });
 
-test("a hundred calls run at the same time, and are answered in any order", async () => {
+test("a hundred calls, eight at a time, are answered in any order", async () => {
   const waiting: Request[] = [];
+  const ids = new Set<string>();
   const run = await runWithGateway(
     `const numbers = Array.from({ length: 100 }, (_, n) => n);
      const all = await Promise.all(numbers.map((n) => tools.echo({ n })));
      return { same: all.every(({ args }, index) => args.n === index) };`,
     (request, gateway) => {
       waiting.push(request);
-      if (waiting.length < 100) return undefined;
-      for (const { id, payload } of waiting.toReversed()) gateway.answer(id, result(payload));
+      ids.add(request.id);
+      if (waiting.length < 8 && ids.size < 100) return undefined;
+      for (const { id, payload } of waiting.splice(0).toReversed()) {
+        gateway.answer(id, result(payload));
+      }
       return undefined;
     },
   );
-  expect(new Set(waiting.map(({ id }) => id)).size).toBe(100);
+  expect(ids.size).toBe(100);
   expect(resultOf(run)).toEqual({ same: true });
+});
+
+test("more than eight calls wait in their order, and a cancelled one is never sent", async () => {
+  const run = await runWithGateway(
+    `const controllers = Array.from({ length: 12 }, () => new AbortController());
+     const calls = controllers.map(({ signal }, n) =>
+       (n === 10 ? tools.chain([{ tool: "c" }], { signal }) : tools.call("c", { n }, { signal })).catch((reason) => reason));
+     await tools.search("sent at once");
+     controllers[9].abort("never sent");
+     controllers[0].abort("cancelled");
+     return { reasons: [await calls[9], await calls[0]], others: (await Promise.all(calls)).length };`,
+    ({ type, id }, gateway) => {
+      if (type === "search_tools") return response({ results: [] });
+      if (type === "run_chain") return response({ structured: {}, artifacts: [], stepResults: [] });
+      const { requests } = gateway;
+      if (type !== "cancel") return requests.length > 10 ? result({}) : undefined;
+      gateway.answer(id, failure({ error: "x", code: "CANCELLED" }));
+      for (const request of requests.slice(1, 8)) gateway.answer(request.id, result({}));
+      return undefined;
+    },
+  );
+  const what = run.requests.map(({ type, payload }) => {
+    const args = payload?.["args"] as { n: number } | undefined;
+    return args?.n ?? type;
+  });
+  const first = [0, 1, 2, 3, 4, 5, 6, 7];
+  expect(what).toEqual([...first, "search_tools", "cancel", 8, "run_chain", 11]);
+  expect(resultOf(run)).toEqual({ reasons: ["never sent", "cancelled"], others: 12 });
 });
 
 test("takes an answer of ten million bytes", async () => {

@@ -17,7 +17,6 @@ import unittest.mock
 
 from secure_tool_runtime import ToolCallError, ToolContext, Tools, gateway, tools
 from secure_tool_runtime.facade import ToolContextFacade
-from secure_tool_runtime.gateway.channel import ANSWER_MAX_BYTES
 from secure_tool_runtime.gateway.messages import REQUEST_MAX_BYTES
 
 _WAIT_SECONDS = 20
@@ -47,6 +46,13 @@ class Worker:
 
 def result_of(request: dict) -> dict:
     return {"structured": {"got": request["payload"].get("args")}, "artifacts": []}
+
+
+def nested(levels: int) -> list:
+    made: list = []
+    for _ in range(levels - 1):
+        made = [made]
+    return made
 
 
 class GatewayTest(unittest.TestCase):
@@ -249,8 +255,27 @@ class Operations(GatewayTest):
         with self.assertRaises(ToolCallError) as raised:
             sync.call("a", {"a": "x" * REQUEST_MAX_BYTES})
         self.assertEqual(raised.exception.code, "INVALID_REQUEST")
+        refused = "The request has more than the %s that are accepted"
+        for what, args in (
+            ("250000 values", {"a": [0] * 249_994}),
+            ("100 levels", {"a": nested(98)}),
+            ("100 levels", {"a": ['"\\', nested(98)]}),
+            ("100 levels", {"a": nested(900)}),
+        ):
+            for use in (sync.call, lambda tool, args: asyncio.run(tools.call(tool, args))):
+                with self.assertRaises(ToolCallError) as raised:
+                    use("a", args)
+                said = (raised.exception.code, str(raised.exception))
+                self.assertEqual(said, ("INVALID_REQUEST", refused % what))
         self.worker.end.setblocking(False)
         self.assertRaises(BlockingIOError, self.worker.end.recv, 1)
+
+
+    def test_all_that_the_worker_reads_is_sent(self) -> None:
+        for args in ({"a": [0] * 249_993}, {"a": nested(97)}, {"a": ["[{,\\\"" * 90_000, nested(96)]}):
+            requests = self.answered({"structured": {}, "artifacts": []})
+            tools.sync.call("a", args)
+            self.assertEqual(requests[0]["payload"]["args"], args)
 
 
 class Sharing(GatewayTest):
@@ -416,6 +441,109 @@ class Sharing(GatewayTest):
         self.assertEqual(sizes, [len(text)] * count)
 
 
+class Turns(GatewayTest):
+    def test_more_than_eight_calls_wait_in_their_order(self) -> None:
+        def play(worker: Worker) -> None:
+            calls = [worker.read() for _ in range(8)]
+            self.assertEqual([call["payload"]["args"]["n"] for call in calls], list(range(8)))
+            search = worker.read()
+            self.assertEqual(search["type"], "search_tools")
+            worker.respond(search, {"results": []})
+            self.assertEqual(worker.read(), {"type": "cancel", "id": calls[0]["id"]})
+            worker.fail(calls[0], error="cancelled", code="CANCELLED")
+            for expected in ("run_tool", 8), ("run_chain", 10), ("run_tool", 11):
+                call = worker.read()
+                args = call["payload"].get("args") or call["payload"]["steps"][0]["args"]
+                self.assertEqual((call["type"], args["n"]), expected)
+                worker.respond(call, {**result_of(call), "stepResults": []})
+            for call in calls[1:]:
+                worker.respond(call, result_of(call))
+
+        self.played(play)
+
+        def begun(number: int) -> "asyncio.Future":
+            args = {"n": number}
+            chain = number == 10
+            return asyncio.ensure_future(
+                tools.chain([{"tool": "a", "args": args}]) if chain else tools.call("a", args)
+            )
+
+        async def run() -> None:
+            calls = [begun(number) for number in range(12)]
+            await asyncio.sleep(0)
+            await tools.search("sent at once")
+            for cancelled in (calls.pop(9), calls.pop(0)):
+                cancelled.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await cancelled
+            await asyncio.gather(*calls)
+
+        asyncio.run(run())
+
+    def test_a_call_of_a_thread_that_is_interrupted_while_it_waits_is_never_sent(self) -> None:
+        raised = []
+
+        def interrupt(_: int, frame) -> None:
+            while frame is not None and frame.f_code.co_name != "_wait":
+                frame = frame.f_back
+            if frame is not None and not raised:
+                raised.append(True)
+                raise TimeoutError("enough")
+
+        former = signal.signal(signal.SIGUSR1, interrupt)
+        self.addCleanup(signal.signal, signal.SIGUSR1, former)
+        full = threading.Event()
+
+        def play(worker: Worker) -> None:
+            calls = [worker.read() for _ in range(8)]
+            full.set()
+            while not raised and not select.select([worker.end], [], [], 0.02)[0]:
+                os.kill(os.getpid(), signal.SIGUSR1)
+            worker.respond(calls[0], result_of(calls[0]))
+            following = worker.read()
+            self.assertEqual(following["payload"]["id"], "sent")
+            for call in (following, *calls[1:]):
+                worker.respond(call, result_of(call))
+
+        self.played(play)
+        threads = [threading.Thread(target=tools.sync.call, args=("slow",)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        full.wait()
+        self.assertRaises(TimeoutError, tools.sync.call, "never")
+        self.assertEqual(tools.sync.call("sent"), {"got": {}})
+        for thread in threads:
+            thread.join()
+
+    def test_a_thread_that_waits_reads_the_answers_to_tasks_it_holds_up(self) -> None:
+        def play(worker: Worker) -> None:
+            for _ in range(9):
+                call = worker.read()
+                worker.respond(call, result_of(call))
+
+        async def run() -> None:
+            calls = [asyncio.ensure_future(tools.call("a")) for _ in range(8)]
+            await asyncio.sleep(0)
+            self.played(play)
+            self.assertEqual(tools.sync.call("a", {"n": 1}), {"got": {"n": 1}})
+            await asyncio.gather(*calls)
+
+        asyncio.run(run())
+
+    def test_a_channel_that_closes_ends_the_calls_that_wait(self) -> None:
+        def play(worker: Worker) -> None:
+            for _ in range(8):
+                worker.read()
+            worker.end.shutdown(socket.SHUT_RDWR)
+
+        self.played(play)
+
+        async def run() -> list:
+            return await asyncio.gather(*(tools.call("a") for _ in range(10)), return_exceptions=True)
+
+        self.assertEqual([error.code for error in asyncio.run(run())], ["GATEWAY_CLOSED"] * 10)
+
+
 class Ends(GatewayTest):
     def test_the_cancellation_of_a_task_cancels_its_call_and_no_other(self) -> None:
         def play(worker: Worker) -> None:
@@ -568,14 +696,14 @@ class Ends(GatewayTest):
                 self.assertEqual(raised.exception.code, "GATEWAY_CLOSED")
 
     def test_an_answer_may_be_long_and_not_endless(self) -> None:
-        text = "x" * 10_000_000
+        text = "x" * (32 * 1024 * 1024 - 1_000)
         self.answered({"structured": {"text": text}, "artifacts": []})
         self.assertEqual(tools.sync.call("a"), {"text": text})
 
         def play(worker: Worker) -> None:
             worker.read()
             try:
-                worker.end.sendall(b"x" * (ANSWER_MAX_BYTES + 1_000_000))
+                worker.end.sendall(b"x" * (33 * 1024 * 1024))
             except OSError:
                 pass  # Nobody reads all of it.
 

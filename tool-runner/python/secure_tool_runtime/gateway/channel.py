@@ -10,7 +10,8 @@ import select
 import stat
 import threading
 
-from .messages import REQUEST_MAX_BYTES, closed, line_of, payload_of
+from .calls import CallQueue, Request
+from .messages import closed, line_of, payload_of, request_line
 from .results import ToolCallError
 
 TYPE_CHECKING = False
@@ -19,20 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-ANSWER_MAX_BYTES = 16 * 1024 * 1024
+ANSWER_MAX_BYTES = 32 * 1024 * 1024
 _READ_BYTES = 256 * 1024
-
-
-class _Request:
-    """A request, and its answer once that is there."""
-
-    __slots__ = ("answer", "end", "id", "wake")
-
-    def __init__(self, identifier: str, end: int, wake: "Callable[[], None]") -> None:
-        self.id = identifier
-        self.end = end  # Where its line ends in all that is sent.
-        self.wake = wake
-        self.answer: "dict[str, Any] | None" = None
 
 
 class Channel:
@@ -48,7 +37,8 @@ class Channel:
             raise closed() from None
         self._descriptor = descriptor
         self._changed = threading.Condition()  # Guards what follows.
-        self._requests: "dict[str, _Request]" = {}
+        self._requests: "dict[str, Request]" = {}
+        self._calls = CallQueue()
         self._last_id = 0
         self._is_closed = False
         self._has_reader = False  # Whether a thread that waits reads.
@@ -79,9 +69,16 @@ class Channel:
         loop = get_running_loop()
         answered = loop.create_future()
 
+        def changed() -> None:
+            with self._changed:
+                self._flush()
+                self._write_later(loop)
+            if request.answer is not None and not answered.done():
+                answered.set_result(None)
+
         def wake() -> None:
             try:
-                loop.call_soon_threadsafe(lambda: answered.done() or answered.set_result(None))
+                loop.call_soon_threadsafe(changed)
             except RuntimeError:
                 pass  # The loop is closed, and nobody awaits it.
 
@@ -99,28 +96,31 @@ class Channel:
                 self._leave(loop)
         return payload_of(request.answer)
 
-    def _add(self, kind: str, payload: "dict[str, Any]", wake: "Callable[[], None]") -> _Request:
-        """A request whose line is to be sent."""
+    def _add(self, kind: str, payload: "dict[str, Any]", wake: "Callable[[], None]") -> Request:
+        """A request whose line is to be sent, of a call maybe later."""
         self._last_id += 1
         identifier = str(self._last_id)
-        line = line_of({"type": kind, "id": identifier, "payload": payload})
-        if len(line) > REQUEST_MAX_BYTES:
-            text = f"The request takes {len(line)} bytes, more than the {REQUEST_MAX_BYTES} that are accepted"
-            raise ToolCallError("INVALID_REQUEST", f"{text}; large data can be saved as an artifact")
+        request = Request(identifier, kind, request_line(kind, identifier, payload), wake)
         if self._is_closed:
             raise closed()
-        self._unsent += line
-        request = _Request(identifier, self._sent_bytes + len(self._unsent), wake)
         self._requests[identifier] = request
+        if self._calls.enter(request):
+            self._send(request)
         return request
 
-    def _finish(self, request: _Request) -> None:
-        """Cancels a request that has no answer. What the worker still says of it is dropped."""
-        if self._requests.pop(request.id, None) is not None:
-            self._unsent += line_of({"type": "cancel", "id": request.id})
-            self._flush()
+    def _send(self, request: Request) -> None:
+        self._unsent += request.line
+        request.line = b""
+        request.end = self._sent_bytes + len(self._unsent)
 
-    def _wait(self, request: _Request) -> None:
+    def _finish(self, request: Request) -> None:
+        """Cancels a request that has no answer. What the worker still says of it is dropped."""
+        if self._requests.pop(request.id, None) is None or self._calls.withdraw(request):
+            return
+        self._unsent += line_of({"type": "cancel", "id": request.id})
+        self._flush()
+
+    def _wait(self, request: Request) -> None:
         """Until something has changed."""
         if self._has_reader and request.end <= self._sent_bytes:
             self._changed.wait()
@@ -131,7 +131,7 @@ class Channel:
         else:
             self._read_for_all(request)
 
-    def _read_for_all(self, request: _Request) -> None:
+    def _read_for_all(self, request: Request) -> None:
         self._has_reader = True
         try:
             while request.answer is None:
@@ -235,6 +235,10 @@ class Channel:
         if request is not None:
             request.answer = message
             request.wake()
+        following = self._calls.answered(identifier)
+        if following is not None:
+            self._send(following)
+            following.wake()  # Its thread or event loop sends it.
         return True
 
     def _close(self) -> None:
