@@ -29,7 +29,7 @@ export const defaultGatewayLimits: GatewayLimits = {
 export const mostGatewayLimits: GatewayLimits = {
   maxToolCalls: 1_000,
   maxChainSteps: 100,
-  maxConcurrentCalls: 32,
+  maxConcurrentCalls: 8,
   maxDepth: 5,
   maxLookups: 1_000,
 };
