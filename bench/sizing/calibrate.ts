@@ -23,12 +23,6 @@ const burst = { calls: 8, seconds: 0.3, times: 9 };
 /** Processor seconds of one call. */
 export type ProcessorCosts = Omit<CallCosts, "slotSeconds" | "templateSeconds">;
 
-/** The same, and the speed at which they were measured. */
-export interface TimedCosts {
-  readonly costs: ProcessorCosts;
-  readonly unitSeconds: number;
-}
-
 /** What a tool's calls take besides processors, and what its worker uses without calls. */
 export interface Calibration {
   readonly slotSeconds: number;
@@ -60,19 +54,14 @@ export async function calibrate(options: CalibrateOptions): Promise<Calibration>
 export async function measureProcessors(
   options: CalibrateOptions,
   { idleWorkerCores, idleOtherCores }: Calibration,
-): Promise<TimedCosts> {
+): Promise<ProcessorCosts> {
   const slots = options.kind.busySlots;
   await using rig = await Rig.start({ ...options, workers: 1, slots });
   await rig.quiet();
-  const {
-    calls,
-    hits: _hits,
-    unitSeconds,
-    ...use
-  } = await rig.loop({ ...loop, callers: 2 * slots });
+  const { calls, hits: _hits, ...use } = await rig.loop({ ...loop, callers: 2 * slots });
   const idleCores = idleWorkerCores + idleOtherCores;
   const share = Math.max(0, 1 - (idleCores * use.seconds) / ownSeconds(use)) / calls;
-  const costs = {
+  return {
     worker: use.workers * share,
     loop: use.loops * share,
     sandbox: use.sandboxes * share,
@@ -80,15 +69,12 @@ export async function measureProcessors(
     client: use.client * share,
     clientLoop: use.clientLoop * share,
   };
-  return { costs, unitSeconds };
 }
 
-/** The mean of measured costs, as they are at this speed of the processors. */
-export function costsAt(measured: readonly TimedCosts[], unitSeconds: number): ProcessorCosts {
-  const mean = (part: keyof ProcessorCosts): number => {
-    const units = measured.map(({ costs, unitSeconds: own }) => costs[part] / own);
-    return (unitSeconds * units.reduce((sum, each) => sum + each, 0)) / units.length;
-  };
+/** The costs between two measurements of them. */
+export function meanCosts(measured: readonly ProcessorCosts[]): ProcessorCosts {
+  const mean = (part: keyof ProcessorCosts): number =>
+    measured.reduce((sum, costs) => sum + costs[part], 0) / measured.length;
   return {
     worker: mean("worker"),
     loop: mean("loop"),

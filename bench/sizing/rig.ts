@@ -12,7 +12,6 @@ import type { ForkedBroker } from "./broker.ts";
 import { ProcessorGroup } from "./group.ts";
 import type { Kind } from "./kinds.ts";
 import { memoryOf } from "./memory.ts";
-import { SpeedGauge } from "./speed.ts";
 import { type Parts, type Use, look, useBetween } from "./use.ts";
 
 /** Broker, tool, and number of workers and slots. */
@@ -48,8 +47,6 @@ export interface LoopOptions {
 export interface Window extends Use {
   readonly calls: number;
   readonly hits: number;
-  /** Processor seconds of one unit of the gauge's work. */
-  readonly unitSeconds: number;
 }
 
 /** Idle sandboxes: how many, calls so far that found one, and bytes with their template. */
@@ -145,22 +142,13 @@ export class Rig implements AsyncDisposable {
       for (; !isOver; calls++) await this.call(calls < warmUpCalls ? {} : undefined);
     });
     const work = Promise.all(lanes);
-    using gauge = new SpeedGauge();
     try {
       while (calls < warmUpCalls) await sleepBeside(lookMs, work);
       await sleepBeside(warmUpMs, work);
       const [{ hits }, before, from] = [await this.idle(), calls, await this.look()];
-      const started = gauge.total;
       await sleepBeside(windowMs, work);
-      const ended = gauge.total;
       const [to, after, last] = [await this.look(), calls, await this.idle()];
-      const seconds = ended.seconds - started.seconds;
-      return {
-        ...withoutClient(useBetween(from, to), seconds),
-        calls: after - before,
-        hits: last.hits - hits,
-        unitSeconds: seconds / (ended.units - started.units),
-      };
+      return { ...useBetween(from, to), calls: after - before, hits: last.hits - hits };
     } finally {
       isOver = true;
       await work;
@@ -170,11 +158,6 @@ export class Rig implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#owned[Symbol.asyncDispose]();
   }
-}
-
-/** The gauge is none of the caller's work. */
-function withoutClient(use: Use, seconds: number): Use {
-  return { ...use, client: use.client - seconds, clientLoop: use.clientLoop - seconds };
 }
 
 /** Waits while work goes on; rejects when that does. */

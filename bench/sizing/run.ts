@@ -9,9 +9,8 @@ import { type ForkedBroker, forkBroker } from "./broker.ts";
 import {
   type Calibration,
   type ProcessorCosts,
-  type TimedCosts,
   calibrate,
-  costsAt,
+  meanCosts,
   measureProcessors,
 } from "./calibrate.ts";
 import { type Kind, kinds, lightKind } from "./kinds.ts";
@@ -28,7 +27,7 @@ export interface MeasuredCosts {
   readonly costs: CallCosts;
 }
 
-/** What so many workers answered, and what a call cost before and after that, at its speed. */
+/** What so many workers answered, and what a call cost before and after that. */
 export interface MeasuredSaturation extends Saturation {
   readonly costs: CallCosts;
 }
@@ -77,14 +76,9 @@ async function measureKind(rig: SizedRig): Promise<MeasuredKind> {
     console.error(`measuring ${workers} × ${name}`);
     const saturation = await saturate({ ...rig, workers }, cpus().length);
     all.push(await measureProcessors(rig, calibration));
-    const costs = withTimes(costsAt(all.slice(-2), saturation.unitSeconds));
-    saturations.push({ ...saturation, costs });
+    saturations.push({ ...saturation, costs: withTimes(meanCosts(all.slice(-2))) });
   }
-  return { name, calibration, costs: withTimes(costsAt(all, meanUnit(all))), saturations };
-}
-
-function meanUnit(all: readonly TimedCosts[]): number {
-  return all.reduce((sum, { unitSeconds }) => sum + unitSeconds, 0) / all.length;
+  return { name, calibration, costs: withTimes(meanCosts(all)), saturations };
 }
 
 async function measureLight(base: string): Promise<MeasuredCosts> {
@@ -93,7 +87,7 @@ async function measureLight(base: string): Promise<MeasuredCosts> {
   const rig = { broker, base, kind: lightKind };
   const calibration = await calibrate(rig);
   const { slotSeconds, templateSeconds } = calibration;
-  const { costs } = await measureProcessors(rig, calibration);
+  const costs = await measureProcessors(rig, calibration);
   return { calibration, costs: { slotSeconds, templateSeconds, ...costs } };
 }
 

@@ -21,8 +21,6 @@ export interface Saturation {
   /** Calls that found an idle sandbox. */
   readonly hits: number;
   readonly use: Use;
-  /** Processor seconds of one unit of the gauge's work. */
-  readonly unitSeconds: number;
   /** Processors that other programs left. */
   readonly availableCores: number;
 }
@@ -37,7 +35,7 @@ export async function saturate(
   await rig.quiet();
   const callers = workers * (slots + waiting);
   const loop: LoopOptions = { ...times, callers, warmUpCalls: warmUpCalls * workers };
-  const { calls, hits, unitSeconds, ...use } = await rig.loop(loop);
+  const { calls, hits, ...use } = await rig.loop(loop);
   const left = availableCores(use, cores);
-  return { workers, slots, callers, calls, hits, use, unitSeconds, availableCores: left };
+  return { workers, slots, callers, calls, hits, use, availableCores: left };
 }

@@ -2,7 +2,6 @@
  * The model of workers, what it is fed with, and its report.
  */
 import { describe, expect, test } from "vitest";
-import { costsAt } from "../../../bench/sizing/calibrate.ts";
 import { proportionalBytes } from "../../../bench/sizing/memory.ts";
 import {
   type CallCosts,
@@ -98,19 +97,6 @@ describe("a prediction", () => {
   });
 });
 
-test("costs are those of the speed at which they count", () => {
-  const { slotSeconds: _slot, templateSeconds: _template, ...processors } = costs;
-  const doubled = Object.fromEntries(
-    Object.entries(processors).map(([part, seconds]) => [part, 2 * seconds]),
-  ) as unknown as typeof processors;
-  const measured = [
-    { costs: processors, unitSeconds: 0.001 },
-    { costs: doubled, unitSeconds: 0.002 },
-  ];
-  expect(costsAt(measured, 0.003).worker).toBeCloseTo(3 * costs.worker);
-  expect(costsAt(measured, 0.001).clientLoop).toBeCloseTo(costs.clientLoop);
-});
-
 test("slots are enough for what else binds, and idle sandboxes for a refill", () => {
   const alone = { workers: 1, cores: 2, idleCores: 0, isShared: false };
   // 125 calls a second by 16 ms on two processors, for 0.12 s each, and a tenth more.
@@ -137,15 +123,7 @@ describe("a report", () => {
   const use = { seconds: 10, loops: 1, clientLoop: 1, machine: 14 };
   const saturation: MeasuredSaturation = {
     costs,
-    ...{
-      workers: 1,
-      slots: 4,
-      callers: 8,
-      calls: 300,
-      hits: 150,
-      availableCores: 1.6,
-      unitSeconds: 1,
-    },
+    ...{ workers: 1, slots: 4, callers: 8, calls: 300, hits: 150, availableCores: 1.6 },
     use: { ...use, workers: 2, sandboxes: 4, broker: 2, client: 2 },
   };
   const calibration = {
