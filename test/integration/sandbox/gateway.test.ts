@@ -130,7 +130,9 @@ async function open(
     callable: { kind: "function", name },
     start: startMode,
     warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
-    ...(hasGateway && { gateway: { tools: ["other:echo"], limits: defaultGatewayLimits, isIdempotent: false } }),
+    ...(hasGateway && {
+      gateway: { tools: ["other:echo"], limits: defaultGatewayLimits, isIdempotent: false },
+    }),
   });
   starts.starts.follow([entry]);
   const call = async (args: object, follow?: (running: RunningCall) => void) => {
