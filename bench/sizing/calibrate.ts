@@ -6,10 +6,9 @@
 import { systemClock } from "../../worker/support/clock.ts";
 import { quantile } from "../measure.ts";
 import type { Kind } from "./kinds.ts";
-import { type CallCosts, type MemoryCosts, processorSeconds, waitSecondsOf } from "./model.ts";
-import { cpus } from "node:os";
+import type { CallCosts, MemoryCosts } from "./model.ts";
 import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
-import { type Use, availableCores, ownSeconds, useBetween } from "./use.ts";
+import { type Use, ownSeconds, useBetween } from "./use.ts";
 
 /** As many calls wait for a slot as there are slots. */
 const loop = { warmUpCalls: 100, warmUpMs: 1_000, windowMs: 6_000 };
@@ -21,7 +20,7 @@ const refills = 9;
 /** Calls at once, of which one finds an idle sandbox; they last longer than all take to start. */
 const burst = { calls: 8, seconds: 0.3, times: 9 };
 
-/** What a call costs of processors, and how long it waits besides. */
+/** Processor seconds of one call. */
 export type ProcessorCosts = Omit<CallCosts, "slotSeconds" | "templateSeconds">;
 
 /** What a tool's calls take besides processors, and what its worker uses without calls. */
@@ -62,7 +61,7 @@ export async function measureProcessors(
   const { calls, hits: _hits, ...use } = await rig.loop({ ...loop, callers: 2 * slots });
   const idleCores = idleWorkerCores + idleOtherCores;
   const share = Math.max(0, 1 - (idleCores * use.seconds) / ownSeconds(use)) / calls;
-  const costs = {
+  return {
     worker: use.workers * share,
     loop: use.loops * share,
     sandbox: use.sandboxes * share,
@@ -70,9 +69,6 @@ export async function measureProcessors(
     client: use.client * share,
     clientLoop: use.clientLoop * share,
   };
-  const cores = availableCores(use, cpus().length) - idleCores;
-  const network = { calls: slots, demand: processorSeconds(costs, true), cores };
-  return { waitSeconds: waitSecondsOf(network, calls / use.seconds), ...costs };
 }
 
 /** The costs between two measurements of them. */
@@ -80,7 +76,6 @@ export function meanCosts(measured: readonly ProcessorCosts[]): ProcessorCosts {
   const mean = (part: keyof ProcessorCosts): number =>
     measured.reduce((sum, costs) => sum + costs[part], 0) / measured.length;
   return {
-    waitSeconds: mean("waitSeconds"),
     worker: mean("worker"),
     loop: mean("loop"),
     sandbox: mean("sandbox"),

@@ -6,8 +6,6 @@
 export interface CallCosts {
   /** That a call has its slot, with no wait for a processor. */
   readonly slotSeconds: number;
-  /** Between two calls of a slot, without a processor and with no wait for one. */
-  readonly waitSeconds: number;
   /** That a template makes its sandbox, and no other meanwhile; 0 without a template. */
   readonly templateSeconds: number;
   /** Of the worker's process; of its event loop alone, which is part of it. */
@@ -99,9 +97,7 @@ export function predict(costs: CallCosts, plant: Plant): Prediction {
   const names = Object.keys(bounds) as (keyof Bounds)[];
   const bound = names.reduce((least, name) => (bounds[name] < bounds[least] ? name : least));
   const calls = Math.min(plant.workers * plant.slots, fittingCalls(plant));
-  const demand = processorSeconds(costs, plant.isShared);
-  const cores = plant.cores - plant.idleCores;
-  const queued = queuedThroughput({ calls, demand, cores, waitSeconds: costs.waitSeconds });
+  const queued = queuedThroughput(calls, costs, plant);
   return { callsPerSecond: Math.min(queued, bounds[bound]), bound, bounds };
 }
 
@@ -128,52 +124,30 @@ function fittingCalls({ memory, workers }: Plant): number {
   return Math.max(0, Math.floor(free / memory.running));
 }
 
-/** Calls that alternate between a wait and processors. Seconds. */
-export interface ClosedNetwork {
-  readonly calls: number;
-  /** Of processors, for each call. */
-  readonly demand: number;
-  readonly cores: number;
-  /** Below 0 where a call uses several processors together. */
-  readonly waitSeconds: number;
-}
-
 /**
- * Calls a second of a closed network: exact mean value analysis (Reiser and Lavenberg), several
- * processors as one that is as fast as all and a delay for the rest (Seidmann).
+ * Calls a second of a closed network of calls that use processors and the templates of their
+ * workers, and wait besides: exact mean value analysis (Reiser and Lavenberg), with several
+ * processors, or templates, as one that is as fast as all and a wait for the rest (Seidmann).
  */
-export function queuedThroughput({ calls, demand, cores, waitSeconds }: ClosedNetwork): number {
+function queuedThroughput(calls: number, costs: CallCosts, plant: Plant): number {
+  const { workers, idleCores, isShared } = plant;
+  const cores = plant.cores - idleCores;
   if (cores <= 0) return 0;
-  const service = demand / Math.max(cores, 1);
-  const waits = Math.max(0, waitSeconds + demand - service);
-  const slowed = service * Math.max(1, 1 / cores);
-  let queue = 0;
+  const demand = processorSeconds(costs, isShared);
+  const services = [demand / cores, costs.templateSeconds / workers];
+  const atProcessors = cores < 1 ? demand / cores : demand;
+  const inSlot = Math.max(costs.slotSeconds, demand) - demand;
+  // A call has its slot while the template makes its sandbox.
+  const waits = inSlot + atProcessors - services.reduce((sum, service) => sum + service, 0);
+  let queues = services.map(() => 0);
   let throughput = 0;
   for (let n = 1; n <= Math.min(calls, maxQueued); n++) {
-    const seconds = slowed * (1 + queue);
-    throughput = n / (waits + seconds);
-    queue = throughput * seconds;
+    const seconds = services.map((service, station) => service * (1 + (queues[station] ?? 0)));
+    throughput = n / seconds.reduce((sum, each) => sum + each, Math.max(0, waits));
+    queues = seconds.map((each) => throughput * each);
   }
   return throughput;
 }
 
-/** The wait by which the network has this throughput: the inverse of {@link queuedThroughput}. */
-export function waitSecondsOf(
-  network: Omit<ClosedNetwork, "waitSeconds">,
-  callsPerSecond: number,
-): number {
-  let low = -network.demand;
-  let high = network.calls / callsPerSecond;
-  for (let step = 0; step < bisections; step++) {
-    const middle = (low + high) / 2;
-    const isFaster = queuedThroughput({ ...network, waitSeconds: middle }) > callsPerSecond;
-    if (isFaster) low = middle;
-    else high = middle;
-  }
-  return high;
-}
-
 /** Calls at once beyond which nothing changes. */
 const maxQueued = 10_000;
-/** Halvings of an interval: far below a microsecond. */
-const bisections = 40;

@@ -8,9 +8,7 @@ import {
   type Plant,
   idleSandboxes,
   predict,
-  queuedThroughput,
   slotsFor,
-  waitSecondsOf,
 } from "../../../bench/sizing/model.ts";
 import { sizingOptions } from "../../../bench/sizing/options.ts";
 import { busySeconds, secondsOf } from "../../../bench/sizing/processor.ts";
@@ -21,7 +19,7 @@ import { type SizingReport, formatServed, formatSizing } from "../../../bench/si
 const costs: CallCosts = {
   ...{
     slotSeconds: 0.12,
-    waitSeconds: 0.1,
+
     templateSeconds: 0,
     worker: 0.006,
     loop: 0.004,
@@ -60,6 +58,14 @@ describe("a prediction", () => {
     expect(predict(made, { ...many, workers: 2 }).callsPerSecond).toBeCloseTo(100, 0);
   });
 
+  test("is below both where templates and processors bind alike", () => {
+    const made = { ...costs, slotSeconds: 0.02, templateSeconds: 0.01 };
+    const { bounds, callsPerSecond } = predict(made, { ...plant, cores: 2 });
+    expect(bounds.template).toBeCloseTo(bounds.cores);
+    expect(callsPerSecond).toBeLessThan(0.95 * bounds.cores);
+    expect(callsPerSecond).toBeGreaterThan(0.6 * bounds.cores);
+  });
+
   test("is below both where slots and processors bind alike", () => {
     const { bounds, callsPerSecond } = predict(costs, { ...plant, slots: 12, cores: 2 });
     expect(bounds.slots).toBeCloseTo(bounds.cores);
@@ -89,12 +95,6 @@ describe("a prediction", () => {
     const none = { ...plant, memory: { ...memory, bytes: 100 } };
     expect(predict(costs, none).callsPerSecond).toBe(0);
   });
-});
-
-test.each([-0.01, 0, 0.05])("a wait of %d s is found by its throughput", (waitSeconds) => {
-  const network = { calls: 4, demand: 0.05, cores: 1.7 };
-  const found = waitSecondsOf(network, queuedThroughput({ ...network, waitSeconds }));
-  expect(found).toBeCloseTo(waitSeconds, 6);
 });
 
 test("slots are enough for what else binds, and idle sandboxes for a refill", () => {
