@@ -75,9 +75,10 @@ export async function openBrokerRows(
 export async function connectAgent(
   { kind, variables }: RunningBroker,
   signal: AbortSignal,
+  inNamespace = namespace,
 ): Promise<Agent> {
-  const { config } = chooseBroker(kind, { namespace, environment: variables });
-  const who = { namespace, name: "bench" };
+  const { config } = chooseBroker(kind, { namespace: inNamespace, environment: variables });
+  const who = { namespace: inNamespace, name: "bench" };
   const broker = await openClientBroker(config, { ...who, connectRetries: 1, log: silentLog });
   return Agent.on(broker, who, signal);
 }

@@ -11,7 +11,7 @@ import { type LoopOptions, Rig, type RigOptions } from "./rig.ts";
 import { type Use, ownSeconds, useBetween } from "./use.ts";
 
 /** As many calls wait for a slot as there are slots. */
-const loop = { warmUpCalls: 100, warmUpMs: 1_000, windowMs: 6_000 };
+const loop = { warmUpCalls: 100, warmUpMs: 500, windowMs: 4_000 };
 const single: LoopOptions = { ...loop, callers: 2 };
 /** Milliseconds without calls: a shorter look scatters by half. */
 const idleMs = 8_000;
@@ -50,15 +50,21 @@ export async function calibrate(options: CalibrateOptions): Promise<Calibration>
   };
 }
 
-/** Starts a worker with slots that keep processors busy, and measures what its calls cost. */
+/** A worker with slots that keep processors busy, apart from others. The caller disposes it. */
+export async function startReference(options: CalibrateOptions): Promise<Rig> {
+  const { kind } = options;
+  const own = { workers: 1, slots: kind.busySlots, namespace: "reference" };
+  return Rig.start({ ...options, ...own });
+}
+
+/** Measures what calls of a reference cost. */
 export async function measureProcessors(
-  options: CalibrateOptions,
+  reference: Rig,
+  slots: number,
   { idleWorkerCores, idleOtherCores }: Calibration,
 ): Promise<ProcessorCosts> {
-  const slots = options.kind.busySlots;
-  await using rig = await Rig.start({ ...options, workers: 1, slots });
-  await rig.quiet();
-  const { calls, hits: _hits, ...use } = await rig.loop({ ...loop, callers: 2 * slots });
+  await reference.quiet();
+  const { calls, hits: _hits, ...use } = await reference.loop({ ...loop, callers: 2 * slots });
   const idleCores = idleWorkerCores + idleOtherCores;
   const share = Math.max(0, 1 - (idleCores * use.seconds) / ownSeconds(use)) / calls;
   return {
@@ -71,7 +77,7 @@ export async function measureProcessors(
   };
 }
 
-/** The costs between two measurements of them. */
+/** The mean of measured costs. */
 export function meanCosts(measured: readonly ProcessorCosts[]): ProcessorCosts {
   const mean = (part: keyof ProcessorCosts): number =>
     measured.reduce((sum, costs) => sum + costs[part], 0) / measured.length;

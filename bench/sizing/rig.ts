@@ -23,6 +23,8 @@ export interface RigOptions {
   readonly workers: number;
   /** Of each worker. */
   readonly slots: number;
+  /** Calls of one namespace reach its workers only. */
+  readonly namespace?: string;
 }
 
 /** Members of an answer that the benchmark reads. */
@@ -33,8 +35,9 @@ interface Success {
 }
 
 /**
- * How calls are made: `callers` at a time, first `warmUpCalls` without arguments, by which the
- * workers' code is compiled, then those of the tool: uncounted for `warmUpMs`, then for `windowMs`.
+ * How calls are made: `callers` at a time, in the first loop `warmUpCalls` without arguments, by
+ * which the workers' code is compiled, then those of the tool: uncounted for `warmUpMs`, then for
+ * `windowMs`.
  */
 export interface LoopOptions {
   readonly callers: number;
@@ -66,6 +69,8 @@ export class Rig implements AsyncDisposable {
   readonly #agent: Agent;
   readonly #kind: Kind;
   readonly #owned: AsyncDisposable;
+  /** Of all loops so far. */
+  #calls = 0;
 
   private constructor(
     { kind }: RigOptions,
@@ -83,19 +88,23 @@ export class Rig implements AsyncDisposable {
 
   /** Starts the workers, and waits for a call of the tool. */
   static async start(options: RigOptions): Promise<Rig> {
-    const { broker, base, kind, slots } = options;
+    const { broker, base, kind, slots, namespace = "sizing" } = options;
     const signal = AbortSignal.timeout(startTimeoutMs);
     await using owned = new AsyncDisposableStack();
-    const group = owned.use(new ProcessorGroup("workers"));
+    const group = owned.use(new ProcessorGroup(namespace));
     const workers: WorkerProcess[] = [];
     for (let n = 1; n <= options.workers; n++) {
       const name = `sizing-${performance.now().toFixed(0)}-${n}`;
       const environment = await environmentOf(base, name, [kind.tool], broker.variables);
-      const own = { SANDBOX_MAX_CONCURRENT: String(slots), SAM_WORKER_ID: name };
+      const own = {
+        SANDBOX_MAX_CONCURRENT: String(slots),
+        SAM_WORKER_ID: name,
+        SAM_NAMESPACE: namespace,
+      };
       const start = () => WorkerProcess.start({ ...environment, ...own }, signal);
       workers.push(owned.use(await group.around(start)));
     }
-    const agent = owned.use(await connectAgent(broker, signal));
+    const agent = owned.use(await connectAgent(broker, signal, namespace));
     const parts = { workers, workersGroup: group, brokerGroup: broker.group };
     const rig = new Rig(options, workers, parts, agent, owned.move());
     await rig.call();
@@ -136,18 +145,18 @@ export class Rig implements AsyncDisposable {
 
   /** A closed loop: each caller makes its next call after the answer. Calls of the window. */
   async loop({ callers, warmUpMs, warmUpCalls, windowMs }: LoopOptions): Promise<Window> {
-    let calls = 0;
     let isOver = false;
+    const isWarm = (): boolean => this.#calls >= warmUpCalls;
     const lanes = Array.from({ length: callers }, async () => {
-      for (; !isOver; calls++) await this.call(calls < warmUpCalls ? {} : undefined);
+      for (; !isOver; this.#calls++) await this.call(isWarm() ? undefined : {});
     });
     const work = Promise.all(lanes);
     try {
-      while (calls < warmUpCalls) await sleepBeside(lookMs, work);
+      while (!isWarm()) await sleepBeside(lookMs, work);
       await sleepBeside(warmUpMs, work);
-      const [{ hits }, before, from] = [await this.idle(), calls, await this.look()];
+      const [{ hits }, before, from] = [await this.idle(), this.#calls, await this.look()];
       await sleepBeside(windowMs, work);
-      const [to, after, last] = [await this.look(), calls, await this.idle()];
+      const [to, after, last] = [await this.look(), this.#calls, await this.idle()];
       return { ...useBetween(from, to), calls: after - before, hits: last.hits - hits };
     } finally {
       isOver = true;

@@ -12,14 +12,17 @@ import {
   calibrate,
   meanCosts,
   measureProcessors,
+  startReference,
 } from "./calibrate.ts";
 import { type Kind, kinds, lightKind } from "./kinds.ts";
 import type { CallCosts } from "./model.ts";
 import type { SizingOptions } from "./options.ts";
-import { type Saturation, saturate } from "./saturate.ts";
+import { type Saturation, Saturated } from "./saturate.ts";
 
 /** How many workers share calls, one after the other. */
 const workerCounts = [1, 2, 4];
+/** Windows of each number of workers, between those of the reference. */
+const rounds = 3;
 
 /** What one worker's calls cost. */
 export interface MeasuredCosts {
@@ -27,7 +30,7 @@ export interface MeasuredCosts {
   readonly costs: CallCosts;
 }
 
-/** What so many workers answered, and what a call cost before and after that. */
+/** What so many workers answered, and what a call cost meanwhile. */
 export interface MeasuredSaturation extends Saturation {
   readonly costs: CallCosts;
 }
@@ -70,15 +73,32 @@ async function measureKind(rig: SizedRig): Promise<MeasuredKind> {
   const calibration = await calibrate(rig);
   const { slotSeconds, templateSeconds } = calibration;
   const withTimes = (costs: ProcessorCosts) => ({ slotSeconds, templateSeconds, ...costs });
-  const all = [await measureProcessors(rig, calibration)];
+  const all: ProcessorCosts[] = [];
   const saturations: MeasuredSaturation[] = [];
   for (const workers of workerCounts) {
     console.error(`measuring ${workers} × ${name}`);
-    const saturation = await saturate({ ...rig, workers }, cpus().length);
-    all.push(await measureProcessors(rig, calibration));
-    saturations.push({ ...saturation, costs: withTimes(meanCosts(all.slice(-2))) });
+    const { costs, ...saturation } = await measureWorkers(rig, calibration, workers);
+    all.push(...costs);
+    saturations.push({ ...saturation, costs: withTimes(meanCosts(costs)) });
   }
   return { name, calibration, costs: withTimes(meanCosts(all)), saturations };
+}
+
+/** Workers with always enough calls, and in turn the reference, in windows of some seconds. */
+async function measureWorkers(
+  rig: SizedRig,
+  calibration: Calibration,
+  workers: number,
+): Promise<Saturation & { readonly costs: readonly ProcessorCosts[] }> {
+  await using reference = await startReference(rig);
+  await using saturated = await Saturated.start({ ...rig, workers });
+  const measure = () => measureProcessors(reference, rig.kind.busySlots, calibration);
+  const costs = [await measure()];
+  for (let round = 1; round <= rounds; round++) {
+    await saturated.measure();
+    costs.push(await measure());
+  }
+  return { ...saturated.result(cpus().length), costs };
 }
 
 async function measureLight(base: string): Promise<MeasuredCosts> {
@@ -87,7 +107,8 @@ async function measureLight(base: string): Promise<MeasuredCosts> {
   const rig = { broker, base, kind: lightKind };
   const calibration = await calibrate(rig);
   const { slotSeconds, templateSeconds } = calibration;
-  const costs = await measureProcessors(rig, calibration);
+  await using reference = await startReference(rig);
+  const costs = await measureProcessors(reference, lightKind.busySlots, calibration);
   return { calibration, costs: { slotSeconds, templateSeconds, ...costs } };
 }
 
