@@ -125,19 +125,19 @@ function fittingCalls({ memory, workers }: Plant): number {
 }
 
 /**
- * Calls a second of a closed network of calls that use processors and the templates of their
- * workers, and wait besides: exact mean value analysis (Reiser and Lavenberg), with several
- * processors, or templates, as one that is as fast as all and a wait for the rest (Seidmann).
+ * Calls a second of a closed network of calls that use processors, and templates and event loops of
+ * their workers, and wait besides: exact mean value analysis (Reiser and Lavenberg), with several of
+ * a kind as one that is as fast as all and a wait for the rest (Seidmann).
  */
 function queuedThroughput(calls: number, costs: CallCosts, plant: Plant): number {
   const { workers, idleCores, isShared } = plant;
   const cores = plant.cores - idleCores;
   if (cores <= 0) return 0;
   const demand = processorSeconds(costs, isShared);
-  const services = [demand / cores, costs.templateSeconds / workers];
+  const services = [demand / cores, costs.templateSeconds / workers, costs.loop / workers];
   const atProcessors = cores < 1 ? demand / cores : demand;
   const inSlot = Math.max(costs.slotSeconds, demand) - demand;
-  // A call has its slot while the template makes its sandbox.
+  // A call has its slot while the template makes its sandbox, and uses a processor in the loop.
   const waits = inSlot + atProcessors - services.reduce((sum, service) => sum + service, 0);
   let queues = services.map(() => 0);
   let throughput = 0;

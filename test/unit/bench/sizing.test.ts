@@ -66,6 +66,13 @@ describe("a prediction", () => {
     expect(callsPerSecond).toBeGreaterThan(0.6 * bounds.cores);
   });
 
+  test("is below both where event loops and slots bind alike", () => {
+    const { bounds, callsPerSecond } = predict(costs, { ...plant, slots: 30 });
+    expect(bounds.slots).toBeCloseTo(bounds["event loop"]);
+    expect(callsPerSecond).toBeLessThan(0.95 * bounds.slots);
+    expect(callsPerSecond).toBeGreaterThan(0.7 * bounds.slots);
+  });
+
   test("is below both where slots and processors bind alike", () => {
     const { bounds, callsPerSecond } = predict(costs, { ...plant, slots: 12, cores: 2 });
     expect(bounds.slots).toBeCloseTo(bounds.cores);
@@ -88,10 +95,10 @@ describe("a prediction", () => {
       ...{ worker: 100, template: 20, idle: 4, running: 10 },
       ...{ bytes: 300, idleSandboxes: 5 },
     };
-    const { bound, callsPerSecond } = predict(costs, { ...plant, slots: 20, memory });
+    const { bound, bounds } = predict(costs, { ...plant, slots: 20, memory });
     expect(bound).toBe("memory");
     // 300 - 120 - 20 leaves 16 of them.
-    expect(callsPerSecond).toBeCloseTo(16 / 0.12, 0);
+    expect(bounds.memory).toBeCloseTo(16 / 0.12, 0);
     const none = { ...plant, memory: { ...memory, bytes: 100 } };
     expect(predict(costs, none).callsPerSecond).toBe(0);
   });
