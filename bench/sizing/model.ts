@@ -126,8 +126,8 @@ function fittingCalls({ memory, workers }: Plant): number {
 
 /**
  * Calls a second of a closed network of calls that use processors, and templates and event loops
- * of their workers, and wait besides: exact mean value analysis (Reiser and Lavenberg), with several
- * of a kind as one that is as fast as all and a wait for the rest (Seidmann).
+ * of their workers, and wait besides: exact mean value analysis (Reiser and Lavenberg), several of
+ * a kind as one that is as fast as all and a wait for the rest (Seidmann).
  */
 function queuedThroughput(calls: number, costs: CallCosts, plant: Plant): number {
   const { workers, idleCores, isShared } = plant;
