@@ -134,7 +134,9 @@ function resultOf(answer: CallResult): Record<string, unknown> {
 }
 
 describe.each(["cold", "pool", "template"] as const)("a Python tool that starts by %s", (start) => {
-  test("calls another tool and gets its result", async () => {
+  const tags = start === "template" ? [] : ["full"];
+
+  test("calls another tool and gets its result", { tags }, async () => {
     await using rig = await startRig({
       tools: {
         add: inner("add", { namespace: "shop" }),
@@ -154,7 +156,9 @@ describe.each(["cold", "pool", "template"] as const)("a Python tool that starts 
 });
 
 describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start) => {
-  test("calls a Python tool, and several at once", async () => {
+  const tags = start === "pool" ? [] : ["full"];
+
+  test("calls a Python tool, and several at once", { tags }, async () => {
     await using rig = await startRig({
       tools: {
         add: inner("add"),
@@ -351,21 +355,21 @@ describe("a tool with a gateway", () => {
     expect(executionOf(answer)["tool_calls"]).toHaveLength(100);
   });
 
-  test.each([
-    ["another user's name", '{"type":"list_namespaces","id":"1","payload":{},"user_id":"other"}'],
-    [
-      "a user in the payload",
-      '{"type":"run_tool","id":"1","payload":{"id":"add","args":{},"user_id":"other"}}',
-    ],
-    ["no JSON", "hello"],
-    ["an unknown message", '{"type":"sudo","id":"1","payload":{}}'],
-  ])("loses its channel by %s", { tags: "promise-G2" }, async (_, line) => {
+  test("loses its channel by a message that there is not", { tags: "promise-G2" }, async () => {
     await using rig = await startRig({
       tools: { add: inner("add"), speaks: outer("speaks", ["add"]) },
       files,
     });
-    const answer = await rig.call("speaks", { line });
-    expect(resultOf(answer)).toEqual({ answer: "" });
-    expect(executionOf(answer)).toMatchObject({ gateway: { closed: expect.any(String) } });
+    const lines = [
+      '{"type":"list_namespaces","id":"1","payload":{},"user_id":"other"}',
+      '{"type":"run_tool","id":"1","payload":{"id":"add","args":{},"user_id":"other"}}',
+      "hello",
+      '{"type":"sudo","id":"1","payload":{}}',
+    ];
+    const answers = await Promise.all(lines.map((line) => rig.call("speaks", { line })));
+    for (const answer of answers) {
+      expect(resultOf(answer)).toEqual({ answer: "" });
+      expect(executionOf(answer)).toMatchObject({ gateway: { closed: expect.any(String) } });
+    }
   });
 });
