@@ -107,7 +107,7 @@ describe("a release of a tested commit", () => {
     expect(printed).toContain("docker buildx build --sbom=true --provenance=mode=max");
   });
 
-  test("shows everything and changes nothing in a dry run", () => {
+  test("shows everything and changes nothing in a dry run", { tags: "full" }, () => {
     write("package.json", standIn(passing, "https://github.com/example/stand-in"));
     commit();
     runCi();
@@ -122,7 +122,7 @@ describe("a release of a tested commit", () => {
     expect(existsSync(join(root, "release"))).toBe(false);
   });
 
-  test("restores the tree when the build fails", () => {
+  test("restores the tree when the build fails", { tags: "full" }, () => {
     write("package.json", standIn({ ...passing, prepack: "exit 3" }));
     commit();
     runCi();
@@ -168,7 +168,7 @@ describe("a release is refused", () => {
     expect(refusal()).toContain(tested);
   });
 
-  test("for tests that failed, or that ran over changes", () => {
+  test("for tests that failed, or that ran over changes", { tags: "full" }, () => {
     write("stray.txt", "");
     runCi();
     rmSync(join(root, "stray.txt"));
@@ -179,7 +179,7 @@ describe("a release is refused", () => {
     expect(refusal()).toContain("none has");
   });
 
-  test("for tests during which the tree changed", () => {
+  test("for tests during which the tree changed", { tags: "full" }, () => {
     write("package.json", standIn({ ...passing, test: "touch stray.txt" }));
     commit();
     runCi();
@@ -187,13 +187,17 @@ describe("a release is refused", () => {
     expect(refusal()).toContain("none has");
   });
 
-  test("for a version that does not follow the last tag and the changelog", () => {
-    runCi();
-    for (const tag of ["v9.0.0", "v10.0.0", "v10.0.1", "vnext"]) git("tag", tag);
-    expect(refusal("10.0.0")).toBe("- 10.0.0 is not greater than 10.0.1, the last tag");
-    expect(refusal("10.0.2")).toContain("[Unreleased] asks for 10.1.0");
-    expect(refusal("latest")).toContain("is not MAJOR.MINOR.PATCH");
-  });
+  test(
+    "for a version that does not follow the last tag and the changelog",
+    { tags: "full" },
+    () => {
+      runCi();
+      for (const tag of ["v9.0.0", "v10.0.0", "v10.0.1", "vnext"]) git("tag", tag);
+      expect(refusal("10.0.0")).toBe("- 10.0.0 is not greater than 10.0.1, the last tag");
+      expect(refusal("10.0.2")).toContain("[Unreleased] asks for 10.1.0");
+      expect(refusal("latest")).toContain("is not MAJOR.MINOR.PATCH");
+    },
+  );
 
   test("without an entry in the changelog", () => {
     write("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n");

@@ -252,6 +252,7 @@ test.for(["cold", "pool", "host"] as const)(
 
 test.for(["pool", "template"] as const)(
   "idle sandboxes with a gateway leave no descriptor: %s",
+  { tags: "full" },
   async (way, context) => {
     const idleAndGone = async () => {
       const { starts } = await open(context, way, "call");
