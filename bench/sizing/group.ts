@@ -1,6 +1,6 @@
 /**
  * A control group that counts the processor time of the processes started in it, and of all below
- * them, also of those that have ended: many sandboxes end each second, and /proc forgets them.
+ * them, ended ones included: many sandboxes end each second, and /proc forgets them.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

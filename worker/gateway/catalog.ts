@@ -3,7 +3,8 @@
  */
 import type { JsonObject } from "../support/json/json.ts";
 import { examplesOf, notesOf, schemaOf, summaryOf, tagsOf } from "./documents.ts";
-import type { DetailLevel, ToolDoc, ToolExample, ToolSummary } from "./gateway.ts";
+import type { DetailLevel, ToolDoc, ToolSummary } from "./gateway.ts";
+import type { ToolExample } from "../protocol/tool-calls/example.ts";
 import { copyJson } from "./copies.ts";
 import { type ToolId, parseToolId, shownId } from "../protocol/tool-calls/tool-id.ts";
 

@@ -20,11 +20,11 @@ import {
   type ProgramGateway,
   type RunResult,
   type ToolDoc,
-  type ToolExample,
   type ToolSummary,
   invalid,
   maxPieceBytes,
 } from "./gateway.ts";
+import type { ToolExample } from "../protocol/tool-calls/example.ts";
 import { ReadPosition } from "./read-position.ts";
 import { ToolSearch } from "./search.ts";
 import { ToolScope, parseToolId, shownId } from "../protocol/tool-calls/tool-id.ts";

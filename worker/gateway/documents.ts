@@ -5,7 +5,7 @@
 import { sizeProblem } from "../protocol/discovery/schema-problems.ts";
 import { type Json, type JsonObject, isJsonObject } from "../support/json/json.ts";
 import { withoutDeceptive } from "../support/text/deceptive.ts";
-import type { ToolExample } from "./gateway.ts";
+import type { ToolExample } from "../protocol/tool-calls/example.ts";
 
 /** Characters of the texts of a document. */
 export const maxSummaryLength = 200;

@@ -2,6 +2,7 @@
  * The contract of a tool gateway: code finds and calls tools by it, in this process or from a
  * sandbox. Implementations are safe for concurrent use.
  */
+import type { ToolExample } from "../protocol/tool-calls/example.ts";
 import { type ErrorCode, errorCodeFacts } from "../protocol/errors.ts";
 import type { CreatedArtifact } from "../protocol/invocation.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -19,14 +20,6 @@ export interface ToolSummary {
   readonly namespace: string;
   readonly shortDescription: string;
   readonly tags: readonly string[];
-}
-
-/** An example of a call. */
-export interface ToolExample {
-  readonly title?: string;
-  readonly description: string;
-  readonly args: JsonObject;
-  readonly resultHint?: string;
 }
 
 /** What is known of a tool. */

@@ -1,6 +1,7 @@
 /**
  * The tool manifest (design document, section 6).
  */
+import type { ToolExample } from "../protocol/tool-calls/example.ts";
 import { startKinds } from "../protocol/execution.ts";
 import type { GatewayLimits } from "../protocol/tool-calls/limits.ts";
 import type { Network } from "../protocol/network-rules.ts";
@@ -8,7 +9,6 @@ import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import type { Limits } from "../protocol/resource-limits.ts";
 import { type FileProblem, formatProblem } from "../support/file-problems.ts";
-import type { JsonObject } from "../support/json/json.ts";
 
 /** Languages a tool can be written in; `executable` is a program of any language. */
 export const runtimes = ["python", "node", "executable"] as const;
@@ -74,14 +74,6 @@ export type GivenDescription = Partial<PublishedDescription>;
 
 /** Who may call a tool: agents, or tools with a gateway. */
 export type CallerKind = "direct" | "programmatic";
-
-/** A call that shows how a tool is used. */
-export interface ToolExample {
-  readonly title?: string;
-  readonly description: string;
-  readonly args: JsonObject;
-  readonly resultHint?: string;
-}
 
 /** What gateways know of a tool besides its description. */
 export interface CatalogFields {

@@ -63,7 +63,7 @@ export class ArtifactReader implements Disposable {
     }
   }
 
-  /** The content up to the offset of a piece; the latest version is looked up at offset 0 only. */
+  /** The content up to the offset of a piece. */
   async #at(piece: PieceRequest, signal: AbortSignal): Promise<OpenContent> {
     const known = this.#content;
     if (known !== undefined && isNext(known, piece)) return known;

@@ -27,6 +27,8 @@ export interface InnerCallParts {
   readonly follow: (received: ReceivedCall) => CallFollower;
 }
 
+type Failed = Exclude<InvocationOutcome, { kind: "success" }>;
+
 /** A called tool, by its name in the manifest. */
 interface InnerCall {
   readonly callId: string;
@@ -94,24 +96,12 @@ async function run(
     audit,
     follower,
   });
-  const code = outcomeOf(outcome);
+  const code = outcome.kind === "success" ? "ok" : failureOf(outcome).code;
   follower.end({ outcome: code, settlement: "none" });
   logEvent(log, "tool_call.ended", { outcome: code, durationMs: outcome.executionTimeMs });
-  return resultOf(outcome);
-}
-
-/** As metrics and logs name it. */
-function outcomeOf(outcome: InvocationOutcome): string {
-  switch (outcome.kind) {
-    case "success":
-      return "ok";
-    case "error":
-      return outcome.error.code;
-    case "timeout":
-      return "SANDBOX_TIMEOUT";
-    case "cancelled":
-      return "CANCELLED";
-  }
+  if (outcome.kind !== "success") throw failureOf(outcome);
+  const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
+  return { structured, artifacts, backend: execution?.backend };
 }
 
 const neverAborts = new AbortController().signal;
@@ -122,7 +112,7 @@ function innerInvocation(
   { callId, toolId, toolName, args, depth }: InnerCall,
   nowMs: number,
 ): Invocation {
-  context.cancelSignal?.throwIfAborted();
+  if (context.cancelSignal?.aborted === true) throw cancelled();
   const endMs = deadlineMs - answerReserveMs;
   const leftMs = endMs - nowMs;
   if (leftMs <= 0) {
@@ -160,17 +150,17 @@ function innerClaim({ onBegin }: GatewayCall): Claimed {
   return { mayHaveStarted: false, claim: { isCertain: true, begin }, onNested: onBegin };
 }
 
-function resultOf(outcome: InvocationOutcome): DispatchResult {
+function failureOf(outcome: Failed): InvocationError {
   switch (outcome.kind) {
-    case "success": {
-      const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
-      return { structured, artifacts, backend: execution?.backend };
-    }
     case "error":
-      throw outcome.error;
+      return outcome.error;
     case "timeout":
-      throw new InvocationError("SANDBOX_TIMEOUT", "The tool exceeded its time limit");
+      return new InvocationError("SANDBOX_TIMEOUT", "The tool exceeded its time limit");
     case "cancelled":
-      throw new InvocationError("CANCELLED", "The call was cancelled");
+      return cancelled();
   }
+}
+
+function cancelled(): InvocationError {
+  return new InvocationError("CANCELLED", "The call was cancelled");
 }

@@ -77,10 +77,12 @@ def speaks(ctx, line):
 
 
 def leaves(ctx):
-    import socket, time
+    import socket
     channel = socket.socket(fileno=9)
     channel.sendall(b'{"type":"run_tool","id":"1","payload":{"id":"sleeps","args":{"seconds":60}}}\\n')
-    time.sleep(1)
+    # Answered after the call has started.
+    channel.sendall(b'{"type":"list_namespaces","id":"2","payload":{}}\\n')
+    channel.makefile().readline()
     return {}
 
 

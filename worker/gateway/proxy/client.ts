@@ -15,10 +15,10 @@ import {
   type ProgramGateway,
   type RunResult,
   type ToolDoc,
-  type ToolExample,
   type ToolSummary,
   invalid,
 } from "../gateway.ts";
+import type { ToolExample } from "../../protocol/tool-calls/example.ts";
 import { defaultGatewayLimits } from "../limits.ts";
 import { encodeFrame, maxAnswerBytes, maxRequestBytes, parseFrame, readFrames } from "./frames.ts";
 import {

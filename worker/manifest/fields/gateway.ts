@@ -10,7 +10,8 @@ import {
 } from "../../protocol/tool-calls/limits.ts";
 import { isToolPattern } from "../../protocol/tool-calls/tool-id.ts";
 import { accepts, acceptsKeys, unquoted } from "../../support/text/expectation.ts";
-import type { CallerKind, CatalogFields, GatewayGrant, ToolExample } from "../manifest.ts";
+import type { CallerKind, CatalogFields, GatewayGrant } from "../manifest.ts";
+import type { ToolExample } from "../../protocol/tool-calls/example.ts";
 
 /** Patterns of one gateway, tags and examples of one tool. */
 const maxPatterns = 100;
