@@ -6,11 +6,12 @@ import { watch } from "node:fs";
 import { readConfig } from "../worker/config/config.ts";
 import type { Invoker } from "../worker/invocation/call-context.ts";
 import type { ToolEntry } from "../worker/manifest/manifest.ts";
-import type { Invocation } from "../worker/protocol/invocation.ts";
+import type { Invocation, InvocationOutcome } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
 import { runnerArgs } from "../worker/runners/runner.ts";
 import { workDirNames } from "../worker/sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../worker/pool/starts.ts";
+import type { JsonObject } from "../worker/support/json/json.ts";
 import { type Logger, createLogger } from "../worker/telemetry/logger.ts";
 import { wireInvoker } from "../worker/wiring/calls.ts";
 import { type Foundation, openFoundation } from "../worker/wiring/foundation.ts";
@@ -20,6 +21,9 @@ import { callTimeoutSeconds } from "./environment.ts";
 import { type Timing, timingSince } from "./measure.ts";
 import { type StockView, statsOf } from "./stock.ts";
 import { type BenchTool, nameOf } from "./tools.ts";
+
+/** The outcome of a call that succeeded. */
+type Succeeded = Extract<InvocationOutcome, { kind: "success" }>;
 
 /** Everything that a worker has below its broker. Its owner disposes it after the last call. */
 export class Caller implements AsyncDisposable {
@@ -62,16 +66,22 @@ export class Caller implements AsyncDisposable {
 
   /** A whole call. */
   async invoke(tool: BenchTool): Promise<Timing> {
+    const startMs = performance.now();
+    const { execution } = await this.call(nameOf(tool));
+    return timingSince(startMs, execution?.start);
+  }
+
+  /** The same for any tool, with its result. Throws when the call fails. */
+  async call(tool: string, args: JsonObject = {}): Promise<Succeeded> {
     const context = {
       signal: this.#never,
       waitSignal: this.#never,
       log: this.#log,
       onStatus: () => undefined,
     };
-    const startMs = performance.now();
-    const outcome = await this.#invoker.invoke(invocationOf(tool), context);
+    const outcome = await this.#invoker.invoke(invocationOf(tool, args), context);
     if (outcome.kind !== "success") throw new Error(JSON.stringify(outcome));
-    return timingSince(startMs, outcome.execution?.start);
+    return outcome;
   }
 
   /**
@@ -93,7 +103,7 @@ export class Caller implements AsyncDisposable {
       locate: (path: string) => sandbox.locate(path),
     };
     const limits = { maxResultBytes: maxMessageBytes };
-    const args = runnerArgs(entry, invocationOf(tool), new Map(), paths, limits);
+    const args = runnerArgs(entry, invocationOf(nameOf(tool)), new Map(), paths, limits);
     await sandbox.workDir.writeArguments(JSON.stringify(args));
     using _statuses = sandbox.workDir.readStatuses(() => undefined);
     const execution = await acquired.start();
@@ -145,12 +155,12 @@ function onResult(workDir: string, tell: () => void): Disposable {
 }
 
 /** A call as the handler hands it to the invoker. */
-function invocationOf(tool: BenchTool): Invocation {
+function invocationOf(toolName: string, args: JsonObject = {}): Invocation {
   return {
     id: "bench",
     taskId: "bench",
-    toolName: nameOf(tool),
-    args: {},
+    toolName,
+    args,
     toolConfig: {},
     caller: { appName: "bench", userId: "bench", sessionId: "bench" },
     references: new Map(),

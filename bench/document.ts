@@ -5,6 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
+import { type GatewayReport, formatGateway } from "./gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
@@ -45,6 +46,11 @@ export async function writeArtifactsIntoDocument(
   report: ArtifactReport,
 ): Promise<void> {
   await replaceResults(root, "artifact results", formatArtifacts(report));
+}
+
+/** Replaces the results of calls by tools by the report. */
+export async function writeGatewayIntoDocument(root: string, report: GatewayReport): Promise<void> {
+  await replaceResults(root, "gateway results", formatGateway(report));
 }
 
 /** Replaces the results of a soak by the report, and its plot. */

@@ -84,20 +84,22 @@ async function hasMemory(): Promise<boolean> {
 }
 
 /**
- * The environment of a worker that serves these tools, with directories of its own below `base`.
- * The artifact store is that of all: workers of a group share it.
+ * The environment of a worker that serves these tools, and `others` by their manifest entries, with
+ * directories of its own below `base`. The artifact store is that of all: workers of a group share
+ * it.
  */
 export async function environmentOf(
   base: string,
   name: string,
   tools: readonly BenchTool[],
   broker: BrokerVariables,
+  others: Readonly<Record<string, object>> = {},
 ): Promise<Record<string, string>> {
   const own = join(base, name);
   await mkdir(own, { mode: 0o777 });
   await chmod(own, 0o777);
   const manifestPath = join(own, "manifest.yaml");
-  await writeFile(manifestPath, manifestOf(tools));
+  await writeFile(manifestPath, manifestOf(tools, others));
   return {
     ...broker,
     SAM_NAMESPACE: namespace,

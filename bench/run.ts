@@ -1,11 +1,12 @@
 /**
  * `npm run bench`: what a call costs next to what its parts cost, what a list of hosts costs next
- * to none, and what its artifacts cost next to the bare means, all in one run.
+ * to none, what its artifacts cost next to the bare means, and what calls by tools cost, all in one
+ * run.
  *
- * Options: a number of rounds; `--network` and `--artifacts` for these only; `--document` to put
- * tables and plots into docs/. `--soak MINUTES` instead of everything else makes calls at a fixed
- * rate, `--rate` a second, through the broker `--broker`. `--sizing` instead of everything else
- * predicts and measures how many calls workers serve.
+ * Options: a number of rounds; `--network`, `--artifacts` and `--gateway` for these only;
+ * `--document` to put tables and plots into docs/. `--soak MINUTES` instead of everything else
+ * makes calls at a fixed rate, `--rate` a second, through the broker `--broker`. `--sizing` instead
+ * of everything else predicts and measures how many calls workers serve.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
@@ -13,11 +14,14 @@ import { measureArtifacts } from "./artifacts/run.ts";
 import { formatArtifacts } from "./artifacts/table.ts";
 import {
   writeArtifactsIntoDocument,
+  writeGatewayIntoDocument,
   writeIntoDocument,
   writeNetworkIntoDocument,
   writeSizingIntoDocument,
   writeSoakIntoDocument,
 } from "./document.ts";
+import { measureGateway } from "./gateway/run.ts";
+import { formatGateway } from "./gateway/table.ts";
 import { measureNetwork } from "./network/run.ts";
 import { formatNetwork } from "./network/table.ts";
 import { hostOf, makeReport, saveReport } from "./report.ts";
@@ -38,6 +42,7 @@ const { values, positionals } = parseArgs({
     document: { type: "boolean", default: false },
     network: { type: "boolean", default: false },
     artifacts: { type: "boolean", default: false },
+    gateway: { type: "boolean", default: false },
     sizing: { type: "boolean", default: false },
     soak: { type: "string" },
     rate: { type: "string" },
@@ -52,7 +57,7 @@ if (!Number.isInteger(rounds) || rounds < 1)
 const sizing = sizingOptions(values);
 const soak = sizing === undefined ? soakOptions(values) : undefined;
 const isAlone = sizing !== undefined || soak !== undefined;
-const isWhole = !values.network && !values.artifacts && !isAlone;
+const isWhole = !values.network && !values.artifacts && !values.gateway && !isAlone;
 
 if (isWhole) {
   const report = await makeReport(root, rounds, await measureAll(rounds));
@@ -74,6 +79,13 @@ if (isWhole || values.artifacts) {
   console.log(`\n${formatArtifacts(artifacts)}`);
   console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
   if (values.document) await writeArtifactsIntoDocument(root, artifacts);
+}
+
+if (isWhole || values.gateway) {
+  const gateway = { ...host, rounds, ...(await measureGateway(rounds)) };
+  console.log(`\n${formatGateway(gateway)}`);
+  console.log(`\nWritten to ${await saveReport(root, gateway, "-gateway")}`);
+  if (values.document) await writeGatewayIntoDocument(root, gateway);
 }
 
 if (soak !== undefined) {

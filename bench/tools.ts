@@ -55,7 +55,10 @@ export const artifactTool = "artifact";
 /** The tool that stands for most in the comparisons. */
 export const typicalPython = { language: "Python", weight: "typical", start: "template" } as const;
 
-/** The same without anything made before the call, in any language. */
+/** The least that a Python tool can be. */
+export const lightPython = { language: "Python", weight: "light", start: "template" } as const;
+
+/** The typical one without anything made before the call, in any language. */
 export function typicalCold(language: BenchTool["language"]): BenchTool {
   return { language, weight: "typical", start: "cold" };
 }
@@ -91,8 +94,14 @@ export function nameOf({ language, weight, start, maxWarm: max, network }: Bench
   return words.join("_").toLowerCase();
 }
 
-/** The manifest that serves these tools and the three with names of their own, as text. */
-export function manifestOf(served: readonly BenchTool[]): string {
+/**
+ * The manifest that serves these tools, the three with names of their own, and others by their
+ * entries, as text.
+ */
+export function manifestOf(
+  served: readonly BenchTool[],
+  others: Readonly<Record<string, object>> = {},
+): string {
   const entries = served.map((tool) => {
     const { runtime, moduleOf } = languages[tool.language];
     const { start } = tool;
@@ -118,7 +127,7 @@ export function manifestOf(served: readonly BenchTool[]): string {
     ...{ module: "bench_artifact", function: "copy", start: "template" },
     warm: { min: 0, max: maxWarm },
   };
-  const named = { [floodTool]: flood, [sleepTool]: sleep, [artifactTool]: artifact };
+  const named = { [floodTool]: flood, [sleepTool]: sleep, [artifactTool]: artifact, ...others };
   // JSON is YAML.
   return JSON.stringify({ version: 1, tools: { ...Object.fromEntries(entries), ...named } });
 }

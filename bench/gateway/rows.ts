@@ -1,0 +1,92 @@
+/**
+ * Rows of calls by tools, and of those that they are compared with.
+ */
+import type { Agent } from "../../harness/agent.ts";
+import type { JsonObject } from "../../worker/support/json/json.ts";
+import type { Caller } from "../caller.ts";
+import { callTimeoutSeconds } from "../environment.ts";
+import type { Floor } from "../floor.ts";
+import { type Row, timed } from "../measure.ts";
+import { floorRow } from "../names.ts";
+import { hitsOf } from "../stock.ts";
+import { lightPython } from "../tools.ts";
+import {
+  type CallingLanguage,
+  byAgentRow,
+  byToolRow,
+  callsInARow,
+  inProcessRow,
+  innerRow,
+  languages,
+  listsRow,
+} from "./aims.ts";
+import { callers, lightTool } from "./tools.ts";
+
+/** Questions of which a row takes the mean. */
+const questions = 20;
+/** Seconds in which the worker replaces the sandbox of the tool that calls. */
+const pause = 0.15;
+
+/** What the rows need. */
+export interface RowParts {
+  readonly floor: Floor;
+  readonly caller: Caller;
+  /** Beside a worker on the DevBroker. */
+  readonly agent: Agent;
+}
+
+/** Every row; the times of questions and inner calls are taken inside. */
+export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] {
+  const inside = (
+    name: string,
+    language: CallingLanguage,
+    tool: string,
+    args: JsonObject,
+  ): Row => ({
+    ...{ name, kind: language === "Python" ? "template" : "pool", isAlone: true },
+    run: async () => {
+      const { toolResult, execution } = await caller.call(tool, args);
+      const elapsedMs = Number(toolResult["ms"]);
+      return { elapsedMs, ...(execution && { start: execution.start }) };
+    },
+    ...(language === "Python" && { hits: () => hitsOf(caller.stock, tool) }),
+  });
+  const through = (name: string, run: () => Promise<void>): Row => ({
+    ...{ name, kind: "batch", isAlone: true },
+    run: timed(async () => {
+      await run();
+      return undefined;
+    }),
+  });
+  const one = { tool: lightTool, count: 1, pause };
+  return [
+    {
+      name: floorRow,
+      kind: "floor",
+      isAlone: true,
+      run: async () => ({ elapsedMs: await floor.run() }),
+    },
+    ...languages.map((language) =>
+      inside(listsRow(language), language, callers[language].lists, { count: questions }),
+    ),
+    {
+      ...{ name: inProcessRow, kind: "template", isAlone: true },
+      run: () => caller.invoke(lightPython),
+      hits: () => hitsOf(caller.stock, lightTool),
+    },
+    ...languages.map((language) =>
+      inside(innerRow(language), language, callers[language].calls, one),
+    ),
+    through(byAgentRow, async () => {
+      for (let n = 0; n < callsInARow; n++) await call(agent, lightTool, {});
+    }),
+    through(byToolRow, () =>
+      call(agent, callers.Python.calls, { tool: lightTool, count: callsInARow }),
+    ),
+  ];
+}
+
+async function call(agent: Agent, tool: string, args: JsonObject): Promise<void> {
+  const answer = await agent.call({ tool, args, timeoutSeconds: callTimeoutSeconds });
+  if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
+}

@@ -1,0 +1,49 @@
+/**
+ * The tools of the gateway's rows: some that call, and some that are called.
+ */
+import { lightPython, nameOf } from "../tools.ts";
+
+/** Those that call, by their names in the manifest. */
+export const callers = {
+  Python: { lists: "lists_python", calls: "calls_python" },
+  JavaScript: { lists: "lists_javascript", calls: "calls_javascript" },
+} as const;
+
+/** The tool that works by calls of {@link workTool}, and the one that sends without end. */
+export const worksByCallsTool = "works_by_calls";
+export const floodsTool = "floods";
+
+/** Those that are called: one that does nothing, one that works, one with a long description. */
+export const lightTool = nameOf(lightPython);
+export const workTool = "works";
+export const describedTool = "described";
+
+/** The bounds of a gateway, where a row is not to meet them. */
+const most = { max_tool_calls: 1_000, max_lookups: 1_000 };
+
+/** Sandboxes that wait: as many as needed, whatever else is measured. */
+const warm = { min: 1, max: 16 };
+
+/** Characters of a description, which its schema repeats. */
+const describedLength = 16_384;
+
+const gateway = (tool: string) => ({ gateway: { tools: [tool], ...most } });
+const python = { module: "bench_gateway", start: "template", warm } as const;
+const node = { runtime: "node", module: "gateway.js", start: "pool", warm } as const;
+const called = { allowed_callers: ["direct", "programmatic"] } as const;
+
+/** The manifest's entries of all, by name. */
+export const gatewayEntries: Readonly<Record<string, object>> = {
+  [callers.Python.lists]: { ...python, function: "lists", ...gateway(lightTool) },
+  [callers.Python.calls]: { ...python, function: "calls", ...gateway(lightTool) },
+  [callers.JavaScript.lists]: { ...node, function: "lists", ...gateway(lightTool) },
+  [callers.JavaScript.calls]: { ...node, function: "calls", ...gateway(lightTool) },
+  [worksByCallsTool]: { ...python, function: "works_by_calls", ...gateway(workTool) },
+  [floodsTool]: { ...python, function: "floods", ...gateway(describedTool) },
+  [lightTool]: { ...python, module: "bench_light", function: "nothing", ...called },
+  [workTool]: { ...python, function: "works", ...called },
+  [describedTool]: {
+    ...{ ...python, start: "cold", warm: undefined, function: "works", ...called },
+    parameters: { type: "object", description: "x".repeat(describedLength) },
+  },
+};

@@ -1,0 +1,60 @@
+"""Tools that call others by their gateway, and tell how long that took them, in milliseconds."""
+
+import asyncio
+import os
+import select
+import time
+
+from secure_tool_runtime import ToolContext, gateway
+
+_READY_MS = 50
+
+
+async def lists(ctx: ToolContext, count: int) -> dict:
+    """The mean of so many questions for the namespaces, after one that opens the channel."""
+    await ctx.tools.namespaces()
+    start = time.perf_counter()
+    for _ in range(count):
+        await ctx.tools.namespaces()
+    return {"ms": (time.perf_counter() - start) * 1000 / count}
+
+
+async def calls(ctx: ToolContext, tool: str, count: int, pause: float = 0) -> dict:
+    """So many calls one after the other, after a pause of seconds."""
+    await asyncio.sleep(pause)
+    start = time.perf_counter()
+    for _ in range(count):
+        await ctx.tools.call(tool)
+    return {"ms": (time.perf_counter() - start) * 1000}
+
+
+def works(seconds: float) -> dict:
+    """Holds its slot, and tells from when to when."""
+    start = time.monotonic()
+    time.sleep(seconds)
+    return {"span": [start, time.monotonic()]}
+
+
+def works_by_calls(ctx: ToolContext, tool: str, count: int, seconds: float) -> dict:
+    """Calls `works`, and does the same between the calls; all spans."""
+    spans = []
+    for _ in range(count):
+        spans.append(works(seconds)["span"])
+        spans.append(ctx.tools.sync.call(tool, {"seconds": seconds})["span"])
+    spans.append(works(seconds)["span"])
+    return {"spans": spans}
+
+
+def floods(ctx: ToolContext, request: str, count: int, seconds: float) -> dict:
+    """Sends a line as often as it says, each with an id of its own, and reads no answer."""
+    descriptor, _ = gateway.of_call
+    os.set_blocking(descriptor, False)
+    unsent = memoryview("".join(request % n for n in range(count)).encode())
+    total = len(unsent)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    end = time.monotonic() + seconds
+    while unsent and time.monotonic() < end:
+        if poll.poll(_READY_MS):
+            unsent = unsent[os.write(descriptor, unsent) :]
+    return {"sent": total - len(unsent), "unsent": len(unsent)}
