@@ -234,7 +234,7 @@ export const variables = z.object({
   SANDBOX_MAX_SUSPENDED: optional(
     wholeNumber(1, maxCount),
     `a whole number, 1 to ${maxCount}`,
-    "Calls that wait for tools that they have called, and lend their slots meanwhile. Default: four for each slot.",
+    "Calls that wait for tools that they have called, and lend their slots meanwhile. So many new calls of tools that call others start at most; further ones wait. Default: four for each slot.",
   ),
   WARM_MAX_MEMORY_MB: withDefault(
     wholeNumber(0, 2 ** 31),

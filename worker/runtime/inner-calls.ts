@@ -6,7 +6,7 @@ import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
 import { sendingTimeMs } from "../invocation/limits.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
-import { InvocationError } from "../protocol/errors.ts";
+import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
 import type { Clock } from "../support/clock.ts";
@@ -96,9 +96,12 @@ async function run(
     audit,
     follower,
   });
-  const code = outcome.kind === "success" ? "ok" : failureOf(outcome).code;
+  const failure = outcome.kind === "success" ? undefined : failureOf(outcome);
+  const code = failure?.code ?? "ok";
   follower.end({ outcome: code, settlement: "none" });
-  logEvent(log, "tool_call.ended", { outcome: code, durationMs: outcome.executionTimeMs });
+  const { err } = failure === undefined ? {} : failureFacts(failure);
+  const durationMs = outcome.executionTimeMs;
+  logEvent(log, "tool_call.ended", { outcome: code, durationMs, ...(err && { err }) });
   if (outcome.kind !== "success") throw failureOf(outcome);
   const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
   return { structured, artifacts, backend: execution?.backend };

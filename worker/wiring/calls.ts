@@ -123,7 +123,7 @@ export function wireInvoker(
     ...resolving,
     holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),
     slotsOf,
-    lentSlots: new LentSlots(config.sandbox.maxSuspended),
+    lentSlots: new LentSlots(config.sandbox.maxSuspended, maxWaiting),
     gateways,
     starts,
     store: counted,

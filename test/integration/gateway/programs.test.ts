@@ -299,6 +299,8 @@ describe("a tool with a gateway", () => {
     );
     // The inner call ends a second earlier, so that the tool can answer.
     expect(resultOf(answer)).toMatchObject({ code: "SANDBOX_TIMEOUT" });
+    const ended = rig.logLines.find((line) => line.includes('"tool_call.ended"'));
+    expect(JSON.parse(ended!)).toMatchObject({ err: { message: expect.stringContaining("time") } });
   });
 
   test(

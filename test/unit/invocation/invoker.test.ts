@@ -45,7 +45,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
   return createInvoker({
     resolve: () => tool,
     slotsOf: () => defaultSlots,
-    lentSlots: new LentSlots(1),
+    lentSlots: new LentSlots(1, 0),
     gateways: { open: unused },
     starts: { acquire: unused },
     store: { open: unused, save: unused, deleteVersion: unused },

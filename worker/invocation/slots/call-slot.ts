@@ -4,16 +4,20 @@
  * docs/adr/0044-lent-slots.md says why.
  */
 import { InvocationError } from "../../protocol/errors.ts";
-import type { Semaphore } from "../../support/semaphore.ts";
+import { Semaphore } from "../../support/semaphore.ts";
 
 /** Bounds the calls of a worker whose slots are lent. */
 export class LentSlots {
   /** `SANDBOX_MAX_SUSPENDED`. */
   readonly max: number;
+  /** Permits of new calls that may lend: no more start than may have lent their slots. */
+  readonly lenders: Semaphore;
   #count = 0;
 
-  constructor(max: number) {
+  /** @param maxWaiting new calls that wait for a permit */
+  constructor(max: number, maxWaiting: number) {
     this.max = max;
+    this.lenders = new Semaphore({ capacity: max, maxWaiting });
   }
 
   get count(): number {
@@ -38,6 +42,7 @@ export class LentSlots {
 export class CallSlot implements Disposable {
   readonly #slots: Semaphore;
   readonly #lent: LentSlots;
+  readonly #permit: Disposable | undefined;
   #lease: Disposable | undefined;
   /** Calls of its own that run. */
   #running = 0;
@@ -45,11 +50,17 @@ export class CallSlot implements Disposable {
   #returning: Promise<void> | undefined;
   #isOver = false;
 
-  /** @param lease a permit of `slots`; the slot owns it from now on */
-  constructor(slots: Semaphore, lent: LentSlots, lease: Disposable) {
+  /**
+   * The slot owns both leases from now on.
+   *
+   * @param lease a permit of `slots`
+   * @param permit one of `lent.lenders`, of a new call that may lend
+   */
+  constructor(slots: Semaphore, lent: LentSlots, lease: Disposable, permit?: Disposable) {
     this.#slots = slots;
     this.#lent = lent;
     this.#lease = lease;
+    this.#permit = permit;
   }
 
   /**
@@ -80,6 +91,7 @@ export class CallSlot implements Disposable {
     this.#isLent = false;
     this.#lease?.[Symbol.dispose]();
     this.#lease = undefined;
+    this.#permit?.[Symbol.dispose]();
   }
 
   #lend(): void {

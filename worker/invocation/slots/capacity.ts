@@ -35,33 +35,47 @@ interface WaitContext {
 }
 
 /**
- * Waits for a slot while an answer can still arrive in time. The caller disposes it. Throws
- * InvocationError `RESOURCE_EXHAUSTED` when too many calls wait, or TimeLimitReached.
+ * Waits for a slot while an answer can still arrive in time. A new call that may lend its slot
+ * first waits until it could. The caller disposes it. Throws InvocationError `RESOURCE_EXHAUSTED`
+ * when too many calls wait, or TimeLimitReached.
  */
 export async function leaseSlot(
   { slotsOf, lentSlots, clock }: Pick<CapacityParts, "slotsOf" | "lentSlots" | "clock">,
-  { queue }: Pick<ToolEntry, "queue">,
+  { queue, gateway }: Pick<ToolEntry, "queue" | "gateway">,
   times: CallTimes,
-  { signal, waitSignal, log, priority }: WaitContext,
+  context: WaitContext,
 ): Promise<CallSlot> {
-  const waitMs = remainingLimitMs(times, clock.nowMs());
-  if (waitMs <= 0) throw new TimeLimitReached();
-  const signals = [signal, waitSignal];
-  for (const { aborted, reason } of signals) if (aborted) throw reason;
+  const waitMs = (): number => remainingLimitMs(times, clock.nowMs());
+  if (waitMs() <= 0) throw new TimeLimitReached();
+  const { signal, waitSignal, priority } = context;
+  for (const { aborted, reason } of [signal, waitSignal]) if (aborted) throw reason;
   const slots = slotsOf(queue);
-  const free = slots.tryAcquire();
-  if (free !== undefined) return new CallSlot(slots, lentSlots, free);
+  // Calls by tools do not wait: those that they would wait for may wait for them.
+  const mayLend = gateway !== undefined && priority === "new";
+  using stack = new DisposableStack();
+  const permit = mayLend ? stack.use(await acquire(lentSlots.lenders, waitMs, context)) : undefined;
+  const lease = await acquire(slots, waitMs, context);
+  stack.move();
+  return new CallSlot(slots, lentSlots, lease, permit);
+}
+
+async function acquire(
+  permits: Semaphore,
+  waitMs: () => number,
+  { signal, waitSignal, log, priority }: WaitContext,
+): Promise<Disposable> {
+  const free = permits.tryAcquire();
+  if (free !== undefined) return free;
   // Before the agent's deadline, so that the answer arrives in time.
-  const over = AbortSignal.timeout(waitMs);
-  logEvent(log, "call.no_free_slot", { running: slots.inUse, waiting: slots.waiting });
+  const over = AbortSignal.timeout(Math.max(0, waitMs()));
+  logEvent(log, "call.no_free_slot", { running: permits.inUse, waiting: permits.waiting });
   try {
-    const lease = await slots.acquire(AbortSignal.any([...signals, over]), priority);
-    return new CallSlot(slots, lentSlots, lease);
+    return await permits.acquire(AbortSignal.any([signal, waitSignal, over]), priority);
   } catch (error) {
     if (error instanceof SemaphoreFullError) {
       throw new InvocationError(
         "RESOURCE_EXHAUSTED",
-        `The worker is busy: ${slots.capacity} calls run and ${error.maxWaiting} wait already`,
+        `The worker is busy: ${permits.capacity} calls run and ${error.maxWaiting} wait already`,
         { cause: error },
       );
     }

@@ -20,8 +20,8 @@ export const callEvents = {
   "tool_call.ended": {
     level: "info",
     message: "call by a tool ended",
-    facts: { outcome: "text", durationMs: "number" },
-    when: "`outcome` is `ok` or the code of an error.",
+    facts: { outcome: "text", durationMs: "number", err: "error?" },
+    when: "`outcome` is `ok` or the code of an error. The line has `err` unless the text comes from the tool.",
   },
   "tool_channel.violated": {
     level: "warn",

@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 /** A call has a slot of this many, and there may be this many lent ones. */
 async function slotOf(capacity: number, maxLent = 10) {
   const slots = new Semaphore({ capacity, maxWaiting: 100 });
-  const lent = new LentSlots(maxLent);
+  const lent = new LentSlots(maxLent, 0);
   const slot = new CallSlot(slots, lent, await slots.acquire(never));
   return { slots, lent, slot };
 }
@@ -147,7 +147,7 @@ propertyTest.prop([fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 12 
   "programs in any number end, and no more run than there are slots",
   async (capacity, programs) => {
     const slots = new Semaphore({ capacity, maxWaiting: 1_000 });
-    const lent = new LentSlots(1_000);
+    const lent = new LentSlots(1_000, 0);
     let [running, most] = [0, 0];
     const count = (): Disposable => {
       most = Math.max(most, ++running);
