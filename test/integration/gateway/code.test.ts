@@ -1,7 +1,9 @@
 /**
  * Programs that calls bring, in real sandboxes.
  */
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import type { StatusDetails } from "../../../worker/protocol/messages/status-details.ts";
 import { type RigTool, startRig } from "../../support/workers/rig.ts";
 
 const files = { "calls.py": "def add(a, b):\n    return {'sum': a + b}\n" };
@@ -39,5 +41,52 @@ __out = sums.reduce((one: number, other: number) => one + other);
       code: "EXECUTION_ERROR",
       response: { error: { data: { line: 2, stack: [expect.stringContaining("line 2")] } } },
     });
+  });
+
+  test("refuses what is no program, and logs none", async () => {
+    await using rig = await startRig({
+      tools: { run: { runtime: "code", languages: ["typescript", "javascript"] } },
+      nodeFiles: { "none.js": "" },
+    });
+    const tooLarge = "é".repeat(130_000) + "1".repeat(3_000);
+    for (const [args, message] of [
+      [{ code: tooLarge, language: "javascript" }, "args.code: expected text of at most 262144"],
+      [{ code: "1", language: "python" }, "args.language"],
+      [{ code: "1" }, "args"],
+      [{ code: "1", language: "javascript", inputs: [] }, "args.inputs"],
+      [{ code: "1", language: "javascript", user_id: "x" }, "user_id"],
+    ] as const) {
+      const refused = await rig.call("run", args);
+      const expected = { kind: "error", code: "INVALID_REQUEST" };
+      expect(refused, message).toMatchObject({
+        ...expected,
+        message: expect.stringContaining(message),
+      });
+    }
+    const code = "const aSecretWord = 1;\nconsole.log(6 * 7);\nthrow new Error('no');";
+    const failed = await rig.call("run", { code, language: "javascript" });
+    expect(failed).toMatchObject({ kind: "error", response: { error: { data: { line: 3 } } } });
+    const log = rig.logLines.join("\n");
+    expect(log).not.toContain("aSecretWord");
+    expect(log).toContain(createHash("sha256").update(code).digest("hex"));
+  });
+
+  test("sends what its program prints as statuses, where the call asks for that", async () => {
+    await using rig = await startRig({
+      tools: { run: { runtime: "code", languages: ["javascript"] } },
+      nodeFiles: { "none.js": "" },
+    });
+    const printed = (stream: boolean) => {
+      const partial: unknown[] = [];
+      const code = "console.log('one\\ntwo'); console.error('three'); 1";
+      const onStatus = (_: string, details?: StatusDetails) => partial.push(details?.partialResult);
+      const call = { tool: "run", args: { code, stream }, timeoutSeconds: 30 };
+      return rig.agent.call(call, { onStatus }).then((answer) => ({ answer, partial }));
+    };
+    const asked = await printed(true);
+    expect(asked.answer).toMatchObject({ toolResult: { value: 1, stdout: "one\ntwo\n" } });
+    expect(asked.partial).toContainEqual({ stdout: "one\ntwo" });
+    expect(asked.partial).toContainEqual({ stderr: "three" });
+    expect((await printed(false)).partial).toEqual([]);
   });
 });
