@@ -7,7 +7,8 @@ from .errors import Failure, describe, without_directories
 from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
-_REQUIRED = ("module", "result_file", "output_dir")
+_REQUIRED = ("result_file", "output_dir")
+_LANGUAGE = "python"
 # What a member is when it is absent or null; its type is the type it must have.
 _DEFAULTS = {
     "module": "",
@@ -33,6 +34,7 @@ _DEFAULTS = {
     "load_only": False,
     "describe": False,
     "gateway": {},
+    "program": {},
 }
 
 
@@ -51,8 +53,26 @@ class Call:
             if name in _REQUIRED and not value:
                 raise ValueError(f'"{name}" is missing')
             setattr(self, name, value)
+        if self.is_program:
+            self._check_program()
+            return
+        if not self.module:
+            raise ValueError('"module" is missing')
         if not self.function and not self.class_name:
             raise ValueError('"function" and "class_name" are missing')
+
+    @property
+    def is_program(self) -> bool:
+        """Whether `args` has the source text that runs in place of a tool."""
+        return self.program.get("language") is not None
+
+    def _check_program(self) -> None:
+        if self.program["language"] != _LANGUAGE:
+            raise ValueError(f'"program.language" must be {_LANGUAGE}')
+        if not isinstance(self.args.get("code"), str):
+            raise ValueError('"args.code" must be a string')
+        if not isinstance(self.args.get("inputs") or {}, dict):
+            raise ValueError('"args.inputs" must be an object')
 
 
 def take_call(path: str) -> Call:
@@ -103,6 +123,8 @@ def error_document(failure: Failure, call: Call) -> bytes:
     document = {"error": text, "error_code": failure.code}
     if failure.limit is not None:
         document["error_limit"] = failure.limit
+    if failure.data is not None:
+        document["error_data"] = failure.data
     return encode(document)
 
 
