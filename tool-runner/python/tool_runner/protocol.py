@@ -8,6 +8,7 @@ from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
 _REQUIRED = ("result_file", "output_dir")
+_REQUIRED_OF_TOOLS = ("module", *_REQUIRED)
 _LANGUAGE = "python"
 # What a member is when it is absent or null; its type is the type it must have.
 _DEFAULTS = {
@@ -50,15 +51,13 @@ class Call:
                 value = default
             if type(value) is not type(default):
                 raise ValueError(f'"{name}" must be {_json_name(default)}, not {_json_name(value)}')
-            if name in _REQUIRED and not value:
-                raise ValueError(f'"{name}" is missing')
             setattr(self, name, value)
+        for name in _REQUIRED if self.is_program else _REQUIRED_OF_TOOLS:
+            if not getattr(self, name):
+                raise ValueError(f'"{name}" is missing')
         if self.is_program:
             self._check_program()
-            return
-        if not self.module:
-            raise ValueError('"module" is missing')
-        if not self.function and not self.class_name:
+        elif not self.function and not self.class_name:
             raise ValueError('"function" and "class_name" are missing')
 
     @property

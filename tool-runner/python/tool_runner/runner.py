@@ -7,7 +7,6 @@ import sys
 from secure_tool_runtime import ToolContext
 
 from . import exit
-from .awaiting import awaited, is_awaitable
 from .binding import bind
 from .errors import Failure, describe, failure_of, print_traceback
 from .json_codec import decode, encode
@@ -189,7 +188,11 @@ def _run_tool(call: Call, context: ToolContext) -> object:
         else:
             positional, keywords = bind(tool, call, context)
         returned = tool(*positional, **keywords)
-        return awaited(returned, context) if is_awaitable(returned) else returned
+        if not hasattr(type(returned), "__await__"):
+            return returned
+        from .awaiting import awaited
+
+        return awaited(returned, context)
     except Failure:
         raise
     except BaseException as error:

@@ -9,8 +9,34 @@ _KEPT_MAX_BYTES = 64 * 1024
 _CUT_MARK = "…"
 
 
-class KeptOutput(io.FileIO):
-    """Writes to a standard stream's descriptor, and keeps the beginning."""
+class KeptOutput:
+    """A stream in place of `sys.stdout` or `sys.stderr`, to the same descriptor."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # None where the process has been started without it.
+        replaced = getattr(sys, name)
+        self._raw = None if replaced is None else _KeepingFile(replaced)
+        self._stream = None if replaced is None else _text_stream(self._raw, replaced)
+
+    def install(self) -> None:
+        """Gives it to the program."""
+        setattr(sys, self._name, self._stream)
+        setattr(sys, f"__{self._name}__", self._stream)
+
+    def text(self) -> str:
+        """The beginning of what was written; ends in a mark where there is more."""
+        if self._stream is None:
+            return ""
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass  # The reader is gone, or the program has closed the stream.
+        return self._raw.text()
+
+
+class _KeepingFile(io.FileIO):
+    """Writes to the descriptor of a stream, and keeps the beginning."""
 
     def __init__(self, stream: object) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
@@ -30,34 +56,18 @@ class KeptOutput(io.FileIO):
         return written
 
     def text(self) -> str:
-        """The beginning; ends in a mark where there is more."""
         # The cut may be within a character.
         text, _ = codecs.utf_8_decode(self._kept, "replace", not self._is_cut)
         return text + _CUT_MARK if self._is_cut else text
 
 
-def keep(name: str) -> object:
-    """Replaces `sys.stdout` or `sys.stderr`. Returns a function for its text so far."""
-    replaced = getattr(sys, name)
-    if replaced is None:
-        return str  # The process has been started without it.
-    kept = KeptOutput(replaced)
+def _text_stream(raw: _KeepingFile, replaced: object) -> io.TextIOWrapper:
     stream = io.TextIOWrapper(
-        io.BufferedWriter(kept),
+        io.BufferedWriter(raw),
         encoding=replaced.encoding,
         errors=replaced.errors,
         newline="\n",
         line_buffering=True,
     )
     stream.mode = replaced.mode
-    setattr(sys, name, stream)
-    setattr(sys, f"__{name}__", stream)
-
-    def text() -> str:
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            pass  # The reader is gone, or the program has closed the stream.
-        return kept.text()
-
-    return text
+    return stream
