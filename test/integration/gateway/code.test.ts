@@ -6,7 +6,22 @@ import { describe, expect, test } from "vitest";
 import type { StatusDetails } from "../../../worker/protocol/messages/status-details.ts";
 import { type RigTool, startRig } from "../../support/workers/rig.ts";
 
-const files = { "calls.py": "def add(a, b):\n    return {'sum': a + b}\n" };
+const files = {
+  "calls.py": `
+def add(a: int, b: int):
+    return {"sum": a + b}
+
+
+def keeps(previous: dict):
+    return {"kept": previous}
+
+
+def sleeps(seconds: float):
+    import time
+    time.sleep(seconds)
+    return {}
+`,
+};
 const add: RigTool = { module: "calls", function: "add", allowed_callers: ["programmatic"] };
 
 describe("an entry for programs", () => {
@@ -88,5 +103,111 @@ __out = sums.reduce((one: number, other: number) => one + other);
     expect(asked.partial).toContainEqual({ stdout: "one\ntwo" });
     expect(asked.partial).toContainEqual({ stderr: "three" });
     expect((await printed(false)).partial).toEqual([]);
+  });
+
+  const prices = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };
+
+  const everything = {
+    python: `
+import asyncio
+
+found = [each["id"] for each in await tools.search("prices")]
+doc = await tools.describe("shop:add", level="schema")
+sums = await asyncio.gather(*(tools.shop.add(a=n, b=1) for n in range(3)))
+last = await tools.chain([
+    {"tool": "shop:add", "args": {"a": 1, "b": 1}},
+    {"tool": "shop:keeps", "use_previous": True},
+])
+waiting = asyncio.create_task(tools.call("shop:sleeps", {"seconds": 60}))
+await asyncio.sleep(0.2)
+waiting.cancel()
+try:
+    await waiting
+    cancelled = False
+except asyncio.CancelledError:
+    cancelled = True
+try:
+    await tools.call("nowhere")
+    code = None
+except Exception as error:
+    code = error.code
+__out = {
+    "found": found,
+    "takes": sorted(doc["parameters"]["properties"]),
+    "sums": [each["sum"] for each in sums],
+    "last": dict(last),
+    "cancelled": cancelled,
+    "code": code,
+}
+`,
+    typescript: `
+const found: string[] = (await tools.search("prices")).map(({ id }: { id: string }) => id);
+const doc = await tools.describe("shop:add", { level: "schema" });
+const sums = await Promise.all([0, 1, 2].map((n) => tools.shop.add({ a: n, b: 1 })));
+const last = await tools.chain([
+  { tool: "shop:add", args: { a: 1, b: 1 } },
+  { tool: "shop:keeps", usePrevious: true },
+]);
+const abort = new AbortController();
+const waiting = tools.call("shop:sleeps", { seconds: 60 }, { signal: abort.signal });
+setTimeout(() => abort.abort(), 200);
+const cancelled = await waiting.then(() => false, (error: Error) => error.name === "AbortError");
+const code = await tools.call("nowhere").catch((error: { code: string }) => error.code);
+__out = {
+  found,
+  takes: Object.keys(doc.parameters.properties).sort(),
+  sums: sums.map(({ sum }: { sum: number }) => sum),
+  last: { ...last },
+  cancelled,
+  code,
+};
+`,
+  } as const;
+
+  describe.each([
+    ["python", "cold"],
+    ["python", "pool"],
+    ["python", "template"],
+    ["typescript", "cold"],
+    ["typescript", "pool"],
+  ] as const)("in %s that starts by %s", (language, start) => {
+    const tags = start === "template" ? [] : ["full"];
+
+    test("searches, describes, calls, chains and cancels", { tags }, async () => {
+      const more = { namespace: "shop", allowed_callers: ["programmatic"] };
+      await using rig = await startRig({
+        tools: {
+          add: { ...add, ...more, description: "Adds prices", parameters: prices },
+          keeps: { module: "calls", function: "keeps", ...more },
+          sleeps: { module: "calls", function: "sleeps", ...more },
+          run: {
+            runtime: "code",
+            languages: [language],
+            gateway: { tools: ["shop:*"] },
+            start,
+            warm: { min: 1 },
+          },
+        },
+        files,
+        nodeFiles: { "none.js": "" },
+        isWarm: true,
+      });
+      if (start !== "cold") await rig.untilWaiting("run");
+      const answer = await rig.call("run", { code: everything[language] });
+      expect(answer).toMatchObject({
+        kind: "success",
+        toolResult: {
+          value: {
+            found: ["shop:add"],
+            takes: ["a", "b"],
+            sums: [1, 2, 3],
+            last: { kept: { sum: 2 } },
+            cancelled: true,
+            code: "NOT_ALLOWED",
+          },
+        },
+        response: { result: { execution: { start } } },
+      });
+    });
   });
 });
