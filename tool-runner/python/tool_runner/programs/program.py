@@ -92,7 +92,10 @@ async def _run_awaiting(codes: list, variables: dict) -> object:
 async def _settle(last: object, variables: dict) -> object:
     """Programs may end with a call of an async function, or assign one."""
     if is_awaitable(last):
-        last = await last
+        value = await last
+        if variables.get(_OUT) is last:
+            variables[_OUT] = value  # A coroutine is awaited once.
+        last = value
     if is_awaitable(variables.get(_OUT)):
         variables[_OUT] = await variables[_OUT]
     return last
