@@ -1,5 +1,5 @@
 /**
- * Programs in Python that calls bring, in real sandboxes, by each start.
+ * Programs in Python that calls bring.
  */
 import { describe, expect, test } from "vitest";
 import { type RigTool, startRig } from "../../support/workers/rig.ts";
@@ -24,22 +24,14 @@ const inputs = {
 };
 
 describe("an entry for programs in Python", () => {
-  const show = async (start: "cold" | "pool" | "template") => {
-    const isWarm = start !== "cold";
-    const run: RigTool = {
-      runtime: "code",
-      languages: ["python"],
-      gateway: { tools: ["add"] },
-      start,
-      ...(isWarm && { warm: { min: 1, max: 2 } }),
-    };
-    await using rig = await startRig({ tools: { add, run }, files, isWarm });
-    if (isWarm) await rig.untilWaiting("run");
+  test("runs one that imports, calls tools and displays, and shows where one fails", async () => {
+    const gateway = { tools: ["add"] };
+    const run: RigTool = { runtime: "code", languages: ["python"], gateway };
+    await using rig = await startRig({ tools: { add, run }, files });
     const answer = await rig.call("run", { code, inputs });
     expect(answer).toMatchObject({
       kind: "success",
       toolResult: { value: 10, stdout: "sums 2\n", stderr: "", displays: [{ sums: [3, 7] }] },
-      response: { result: { execution: { start } } },
     });
     const failed = await rig.call("run", { code: "aSecretWord = 1\naSecretWord.y" });
     const stack = ["line 2, column 1: aSecretWord.y"];
@@ -50,12 +42,5 @@ describe("an entry for programs in Python", () => {
       response: { error: { data: { line: 2, column: 1, stack } } },
     });
     expect(rig.logLines.join("\n")).not.toContain("aSecretWord");
-  };
-
-  test.for(["cold"] as const)("runs what calls tools, by the start %s", show);
-  test.for(["pool", "template"] as const)(
-    "runs what calls tools, by the start %s",
-    { tags: "full" },
-    show,
-  );
+  });
 });
