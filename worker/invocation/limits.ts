@@ -47,8 +47,8 @@ export function callTimes(
   );
   const patienceSeconds = (invocation.timeoutSeconds ?? limitSeconds) + agentPatienceSeconds;
   return {
-    limitMs: limitSeconds * 1000,
     // Timers take no fractions; callers' clocks and limits may have them.
+    limitMs: Math.floor(limitSeconds * 1000),
     deadlineMs: Math.floor(invocation.sentAtMs + patienceSeconds * 1000),
   };
 }
