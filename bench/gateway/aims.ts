@@ -16,6 +16,9 @@ export const callsInARow = 20;
 export const inProcessRow = startRow(lightPython);
 export const byAgentRow = `${callsInARow} calls of it through the DevBroker`;
 
+/** The least that a program can be. */
+export const programRow = "template start, program `__out = 1`";
+
 /** One that makes all these calls, from the agent's message to the answer. */
 export const byToolRow = `a call through the DevBroker that makes these ${callsInARow}`;
 
@@ -26,7 +29,7 @@ export function listsRow(language: CallingLanguage): string {
 
 /** A call of the tool that {@link inProcessRow} calls. */
 export function innerRow(language: CallingLanguage): string {
-  return `the same by a tool, from ${language}`;
+  return `call of the light tool, from ${language}`;
 }
 
 /** The most that a row may take, by the medians of others. */
@@ -45,6 +48,7 @@ const aims: readonly Aim[] = [
   ...languages.map((language) => ({
     ...{ row: innerRow(language), of: inProcessRow, factor: 1, floors: 0.5 },
   })),
+  { row: programRow, of: inProcessRow, factor: 1.2, floors: 0 },
   { row: byToolRow, of: byAgentRow, factor: 0.75, floors: 0 },
 ];
 

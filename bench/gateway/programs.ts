@@ -8,12 +8,15 @@ import { environmentOf, startTimeoutMs } from "../environment.ts";
 import { inFlight } from "../measure.ts";
 import { WorkerProcess } from "../worker-process.ts";
 import { type Span, mostAtOnce } from "./overlap.ts";
-import { gatewayEntries, workTool, worksByCallsTool } from "./tools.ts";
+import { gatewayEntries, programTool, workTool } from "./tools.ts";
 
 /** Seconds that the last program may wait for its turn. */
 const timeoutSeconds = 300;
 /** Seconds of work before, between, after and in the calls of a program. */
 const workSeconds = 0.02;
+
+/** Python: what the spans of the work are. */
+const code = "import bench_gateway\n__out = bench_gateway.work_by_calls(tools, **inputs)";
 
 /** So many programs, and calls of each. */
 export interface ProgramOptions {
@@ -47,16 +50,16 @@ export async function measurePrograms(
   };
   stack.use(await WorkerProcess.start(environment, signal));
   const agent = stack.use(await connectAgent(broker, signal));
-  const args = { tool: workTool, count: options.calls, seconds: workSeconds };
+  const inputs = { tool: workTool, count: options.calls, seconds: workSeconds };
   const startMs = performance.now();
   const answers = await Promise.all(
     Array.from({ length: options.programs }, () =>
-      agent.call({ tool: worksByCallsTool, args, timeoutSeconds }),
+      agent.call({ tool: programTool, args: { code, inputs }, timeoutSeconds }),
     ),
   );
   const seconds = (performance.now() - startMs) / 1000;
   const ended = answers.filter((answer) => answer.kind === "success");
-  const spans = ended.flatMap(({ toolResult }) => toolResult["spans"] as readonly Span[]);
+  const spans = ended.flatMap(({ toolResult }) => toolResult["value"] as readonly Span[]);
   return {
     ...options,
     slots: inFlight,

@@ -17,15 +17,18 @@ import {
   callsInARow,
   inProcessRow,
   innerRow,
+  programRow,
   languages,
   listsRow,
 } from "./aims.ts";
-import { callers, lightTool } from "./tools.ts";
+import { callers, lightTool, programTool } from "./tools.ts";
 
 /** Questions of which a row takes the mean. */
 const questions = 20;
 /** Seconds in which the worker replaces the sandbox of the tool that calls. */
-const pause = 0.15;
+const pause = 0.5;
+
+const leastProgram = { code: "__out = 1" };
 
 /** What the rows need. */
 export interface RowParts {
@@ -73,6 +76,11 @@ export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] 
       ...{ name: inProcessRow, kind: "template", isAlone: true },
       run: () => caller.invoke(lightPython),
       hits: () => hitsOf(caller.stock, lightTool),
+    },
+    {
+      ...{ name: programRow, kind: "template", isAlone: true },
+      run: timed(async () => (await caller.call(programTool, leastProgram)).execution?.start),
+      hits: () => hitsOf(caller.stock, programTool),
     },
     ...languages.map((language) =>
       inside(innerRow(language), language, callers[language].calls, one),

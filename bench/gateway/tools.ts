@@ -9,8 +9,10 @@ export const callers = {
   JavaScript: { lists: "lists_javascript", calls: "calls_javascript" },
 } as const;
 
-/** The tool that works by calls of {@link workTool}, and the one that sends without end. */
-export const worksByCallsTool = "works_by_calls";
+/** The entry for programs, which may call {@link workTool}. */
+export const programTool = "program";
+
+/** The tool that sends without end. */
 export const floodsTool = "floods";
 
 /** Those that are called: one that does nothing, one that works, one with a long description. */
@@ -38,7 +40,10 @@ export const gatewayEntries: Readonly<Record<string, object>> = {
   [callers.Python.calls]: { ...python, function: "calls", ...gateway(lightTool) },
   [callers.JavaScript.lists]: { ...node, function: "lists", ...gateway(lightTool) },
   [callers.JavaScript.calls]: { ...node, function: "calls", ...gateway(lightTool) },
-  [worksByCallsTool]: { ...python, function: "works_by_calls", ...gateway(workTool) },
+  [programTool]: {
+    ...{ runtime: "code", languages: ["python"], start: "template", warm },
+    ...gateway(workTool),
+  },
   [floodsTool]: { ...python, function: "floods", ...gateway(describedTool) },
   [lightTool]: { ...python, module: "bench_light", function: "nothing", ...called },
   [workTool]: { ...python, function: "works", ...called },

@@ -6,6 +6,7 @@ import select
 import time
 
 from secure_tool_runtime import ToolContext, gateway
+from secure_tool_runtime.gateway.tools import Tools
 
 _READY_MS = 50
 
@@ -36,13 +37,18 @@ def works(seconds: float) -> dict:
 
 
 def works_by_calls(ctx: ToolContext, tool: str, count: int, seconds: float) -> dict:
-    """Calls `works`, and does the same between the calls; all spans."""
+    """All spans of `work_by_calls`."""
+    return {"spans": work_by_calls(ctx.tools, tool, count, seconds)}
+
+
+def work_by_calls(tools: Tools, tool: str, count: int, seconds: float) -> list:
+    """For tools and programs: calls `works`, and does the same between the calls."""
     spans = []
     for _ in range(count):
         spans.append(works(seconds)["span"])
-        spans.append(ctx.tools.sync.call(tool, {"seconds": seconds})["span"])
+        spans.append(tools.sync.call(tool, {"seconds": seconds})["span"])
     spans.append(works(seconds)["span"])
-    return {"spans": spans}
+    return spans
 
 
 def floods(ctx: ToolContext, request: str, count: int, seconds: float) -> dict:
