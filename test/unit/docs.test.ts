@@ -8,6 +8,7 @@ import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
 import { documentPath, plots, sizingDocumentPath, soakPlotPath } from "../../bench/document.ts";
+import { type GatewayReport, formatGateway } from "../../bench/gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
 import { type SizingReport, formatServed, formatSizing } from "../../bench/sizing/table.ts";
@@ -183,12 +184,13 @@ describe("a table has what the code has:", () => {
     const {
       calls = [],
       artifacts = [],
+      gateway = [],
       network = [],
       soak = [],
       sizing = [],
     } = Object.groupBy(
       paths,
-      (path) => /-(artifacts|network|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
+      (path) => /-(artifacts|gateway|network|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
     );
     const text = read(documentPath);
     const shownOf = <Report>(
@@ -201,6 +203,7 @@ describe("a table has what the code has:", () => {
     const shown = shownOf<BenchReport>(calls, formatReport);
     expect(shown).toHaveLength(1);
     expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
+    expect(shownOf<GatewayReport>(gateway, formatGateway)).toHaveLength(1);
     expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
     const sizingText = read(sizingDocumentPath);
     const sizings = sizing
