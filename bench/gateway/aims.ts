@@ -16,8 +16,9 @@ export const callsInARow = 20;
 export const inProcessRow = startRow(lightPython);
 export const byAgentRow = `${callsInARow} calls of it through the DevBroker`;
 
-/** The least that a program can be. */
+/** The least that a program can be, and that of an entry with a gateway. */
 export const programRow = "template start, program `__out = 1`";
+export const callingProgramRow = "the same with a gateway";
 
 /** One that makes all these calls, from the agent's message to the answer. */
 export const byToolRow = `a call through the DevBroker that makes these ${callsInARow}`;
@@ -27,7 +28,8 @@ export function listsRow(language: CallingLanguage): string {
   return `namespaces, asked from ${language}`;
 }
 
-/** A call of the tool that {@link inProcessRow} calls. */
+/** A call of the light tool by the worker's own code, and by a tool, each after a pause. */
+export const pausedRow = "call of the light tool, in process";
 export function innerRow(language: CallingLanguage): string {
   return `call of the light tool, from ${language}`;
 }
@@ -46,9 +48,11 @@ const aims: readonly Aim[] = [
     ...{ row: listsRow(language), of: floorRow, factor: 0.25, floors: 0 },
   })),
   ...languages.map((language) => ({
-    ...{ row: innerRow(language), of: inProcessRow, factor: 1, floors: 0.5 },
+    ...{ row: innerRow(language), of: pausedRow, factor: 1, floors: 0.5 },
   })),
-  { row: programRow, of: inProcessRow, factor: 1.2, floors: 0 },
+  ...[programRow, callingProgramRow].map((row) => ({
+    ...{ row, of: inProcessRow, factor: 1.2, floors: 0 },
+  })),
   { row: byToolRow, of: byAgentRow, factor: 0.75, floors: 0 },
 ];
 

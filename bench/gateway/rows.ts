@@ -1,6 +1,7 @@
 /**
  * Rows of calls by tools, and of those that they are compared with.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent } from "../../harness/agent.ts";
 import type { JsonObject } from "../../worker/support/json/json.ts";
 import type { Caller } from "../caller.ts";
@@ -14,21 +15,27 @@ import {
   type CallingLanguage,
   byAgentRow,
   byToolRow,
+  callingProgramRow,
   callsInARow,
   inProcessRow,
   innerRow,
   programRow,
   languages,
   listsRow,
+  pausedRow,
 } from "./aims.ts";
-import { callers, lightTool, programTool } from "./tools.ts";
+import { callers, lightTool, plainProgramTool, programTool } from "./tools.ts";
 
 /** Questions of which a row takes the mean. */
 const questions = 20;
-/** Seconds in which the worker replaces the sandbox of the tool that calls. */
+/** Seconds in which the worker replaces the sandbox of the tool that calls, and then is idle. */
 const pause = 0.5;
 
 const leastProgram = { code: "__out = 1" };
+const programs = [
+  [programRow, plainProgramTool],
+  [callingProgramRow, programTool],
+] as const;
 
 /** What the rows need. */
 export interface RowParts {
@@ -77,10 +84,18 @@ export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] 
       run: () => caller.invoke(lightPython),
       hits: () => hitsOf(caller.stock, lightTool),
     },
+    ...programs.map(([name, tool]): Row => ({
+      ...{ name, kind: "template", isAlone: true },
+      run: timed(async () => (await caller.call(tool, leastProgram)).execution?.start),
+      hits: () => hitsOf(caller.stock, tool),
+    })),
     {
-      ...{ name: programRow, kind: "template", isAlone: true },
-      run: timed(async () => (await caller.call(programTool, leastProgram)).execution?.start),
-      hits: () => hitsOf(caller.stock, programTool),
+      ...{ name: pausedRow, kind: "template", isAlone: true },
+      run: async () => {
+        await sleep(pause * 1000);
+        return await caller.invoke(lightPython);
+      },
+      hits: () => hitsOf(caller.stock, lightTool),
     },
     ...languages.map((language) =>
       inside(innerRow(language), language, callers[language].calls, one),

@@ -9,7 +9,8 @@ export const callers = {
   JavaScript: { lists: "lists_javascript", calls: "calls_javascript" },
 } as const;
 
-/** The entry for programs, which may call {@link workTool}. */
+/** The entries for programs: that call no tools, and that may call {@link workTool}. */
+export const plainProgramTool = "plain_program";
 export const programTool = "program";
 
 /** The tool that sends without end. */
@@ -31,6 +32,7 @@ const describedLength = 16_384;
 
 const gateway = (tool: string) => ({ gateway: { tools: [tool], ...most } });
 const python = { module: "bench_gateway", start: "template", warm } as const;
+const program = { runtime: "code", languages: ["python"], start: "template", warm } as const;
 const node = { runtime: "node", module: "gateway.js", start: "pool", warm } as const;
 const called = { allowed_callers: ["direct", "programmatic"] } as const;
 
@@ -40,10 +42,8 @@ export const gatewayEntries: Readonly<Record<string, object>> = {
   [callers.Python.calls]: { ...python, function: "calls", ...gateway(lightTool) },
   [callers.JavaScript.lists]: { ...node, function: "lists", ...gateway(lightTool) },
   [callers.JavaScript.calls]: { ...node, function: "calls", ...gateway(lightTool) },
-  [programTool]: {
-    ...{ runtime: "code", languages: ["python"], start: "template", warm },
-    ...gateway(workTool),
-  },
+  [plainProgramTool]: program,
+  [programTool]: { ...program, ...gateway(workTool) },
   [floodsTool]: { ...python, function: "floods", ...gateway(describedTool) },
   [lightTool]: { ...python, module: "bench_light", function: "nothing", ...called },
   [workTool]: { ...python, function: "works", ...called },

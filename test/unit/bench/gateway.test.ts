@@ -7,13 +7,13 @@ import { describe, expect, test } from "vitest";
 import {
   byAgentRow,
   byToolRow,
-  inProcessRow,
+  pausedRow,
   innerRow,
   listsRow,
 } from "../../../bench/gateway/aims.ts";
 import { mostAtOnce } from "../../../bench/gateway/overlap.ts";
 import { type GatewayReport, formatGateway } from "../../../bench/gateway/table.ts";
-import { gatewayEntries, lightTool, programTool } from "../../../bench/gateway/tools.ts";
+import { gatewayEntries, lightTool } from "../../../bench/gateway/tools.ts";
 import type { Measurement } from "../../../bench/measure.ts";
 import { floorRow } from "../../../bench/names.ts";
 import { lightPython, manifestOf, nameOf, toolsDir } from "../../../bench/tools.ts";
@@ -43,9 +43,9 @@ describe("a row is compared", () => {
   });
 
   test("with another and the floor", () => {
-    const others = [row(floorRow, 1), row(inProcessRow, 4)];
+    const others = [row(floorRow, 1), row(pausedRow, 4)];
     const rows = [...others, row(innerRow("Python"), 4.5)];
-    expect(textOf({ rows })).toContain(`| ${inProcessRow} | 4.50 | ≤ the same + 0.5 × the floor ✓`);
+    expect(textOf({ rows })).toContain(`| ${pausedRow} | 4.50 | ≤ the same + 0.5 × the floor ✓`);
     expect(textOf({ rows: [...others, row(innerRow("Python"), 4.51)] })).toContain("floor ✗ |");
   });
 
@@ -112,7 +112,7 @@ test("each tool has a module, and those that are called may be", () => {
   for (const name of Object.keys(gatewayEntries)) {
     const { runtime, module, gateway } = tools.get(name)!;
     const file = runtime === "python" ? `python/${module}.py` : `node/${module}`;
-    if (name !== programTool) expect(existsSync(join(toolsDir, file)), file).toBe(true);
+    if (module !== "") expect(existsSync(join(toolsDir, file)), file).toBe(true);
     for (const called of gateway?.tools ?? [])
       expect(tools.get(called)!.catalog.allowedCallers.has("programmatic")).toBe(true);
   }
