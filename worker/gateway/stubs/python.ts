@@ -3,9 +3,9 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, maxStubBytes, quoted as quotedBy } from "./text.ts";
+import { BoundedText, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
 
-const head = `# Tools that a program may call. Generated.
+const head = `# ${stubTitle}
 from typing import Any, Literal, NotRequired, Protocol, TypedDict, overload
 `;
 const anyCall = `    @overload

@@ -3,9 +3,9 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type Member, type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, commentLines, maxStubBytes, quoted as quotedBy } from "./text.ts";
+import { BoundedText, commentLines, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
 
-const head = `// Tools that a program may call. Generated.
+const head = `// ${stubTitle}
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
