@@ -31,12 +31,12 @@ class _Gateway:
         given = gateway.of_call
         if given is None:
             raise ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway")
-        descriptor, pid = given
+        descriptor, pid, max_calls = given
         if os.getpid() != pid:
             raise RuntimeError("a process that a tool has forked cannot call other tools")
         with self._lock:
             if self._channel is None:
-                self._channel = Channel(descriptor)
+                self._channel = Channel(descriptor, max_calls)
             return self._channel
 
 
