@@ -28,7 +28,10 @@ class Channel:
     """Owns the descriptor of a stream socket. Safe for threads; of this process alone."""
 
     def __init__(self, descriptor: int, max_calls: int) -> None:
-        """Has at most `max_calls` calls without an answer on the socket. Raises ToolCallError where the descriptor has been closed."""
+        """Has at most `max_calls` calls without an answer on the socket.
+
+        Raises ToolCallError where the descriptor has been closed.
+        """
         try:
             if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                 raise closed()
