@@ -308,6 +308,7 @@ describe("a command that a page gives exists:", () => {
     "tool test",
     "tool stubs",
     "tool prompt",
+    "program run",
     "network explain",
     "artifact put",
     "artifact get",
@@ -355,7 +356,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const command = "((?:tool |artifact |network )?[a-z][a-z\\d-]*)(.*)";
+    const command = "((?:tool |program |artifact |network )?[a-z][a-z\\d-]*)(.*)";
     const calls = [...typed.matchAll(new RegExp(`bin/harness\\.mjs ${command}`, "g"))];
     expect(new Set(calls.map(([, name]) => name))).toEqual(new Set(commands));
     // Where the package is installed. A sentence may begin like a command.

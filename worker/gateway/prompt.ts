@@ -1,6 +1,7 @@
 /**
  * What an agent is told of an entry with a gateway: how code calls tools, and which there are.
  */
+import type { ProgramLanguage } from "../protocol/tool-calls/program.ts";
 import { withoutDeceptive } from "../support/text/deceptive.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { cut, summaryOf } from "./documents.ts";
@@ -16,17 +17,14 @@ const maxParameters = 10;
 const maxParameterName = 40;
 
 /** How code of each language calls a tool, and several at once. */
-const usage = {
+const usage: Record<ProgramLanguage, string> = {
   python:
     'Python: `result = await tools.call("ID", {"name": value})`, a dict; several at once: `await asyncio.gather(tools.call(...), tools.call(...))`.',
   typescript:
     'TypeScript: `const result = await tools.call("ID", { name: value })`, an object; several at once: `await Promise.all([tools.call(...), tools.call(...)])`.',
   javascript:
     'JavaScript: `const result = await tools.call("ID", { name: value })`, an object; several at once: `await Promise.all([tools.call(...), tools.call(...)])`.',
-} as const;
-
-/** Languages of code that calls tools. */
-export type CodeLanguage = keyof typeof usage;
+};
 
 const common = [
   "A call that fails raises ToolCallError with `code` and `retryable`.",
@@ -43,7 +41,7 @@ const listHead =
  */
 export function promptOf(
   tools: readonly CatalogTool[],
-  languages: readonly CodeLanguage[],
+  languages: readonly ProgramLanguage[],
   description = "",
 ): string {
   const summary = summaryOf(description);

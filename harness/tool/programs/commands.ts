@@ -1,10 +1,12 @@
 /**
- * The command lines of `harness tool stubs` and `harness tool prompt`.
+ * The command lines of `harness tool stubs`, `harness tool prompt` and `harness program`.
  */
 import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
-import { parseNonEmpty, parseToolName } from "../../options/option-values.ts";
+import { parseArguments, parseNonEmpty, parseToolName } from "../../options/option-values.ts";
+import { jsonOption, timeoutOption } from "../../options/options.ts";
 import { stubLanguages } from "./languages.ts";
+import type { RunProgramOptions } from "./run-program.ts";
 import type { StubsOptions } from "./stubs.ts";
 import type { ManifestFlags } from "./tools-in-scope.ts";
 
@@ -30,7 +32,7 @@ export function addStubs(
     .addOption(
       new Option(
         "--language <language>",
-        "TypeScript or Python (default: that of the tool)",
+        "TypeScript or Python (default: those of the tool)",
       ).choices(stubLanguages),
     )
     .addOption(
@@ -78,3 +80,58 @@ Exit codes: 0 printed, 1 the tool is not served, 2 usage.
 
 Example:
   harness tool prompt report --dir my-tools`;
+
+/** Adds `program` with its command. */
+export function addProgram(
+  program: Command,
+  context: Context,
+  finish: (exitCode: number) => void,
+): void {
+  program
+    .command("program")
+    .description("Run programs that call tools, without a broker.")
+    .command("run")
+    .description("Run a program once, in the sandbox that a worker would make for it.")
+    .argument(
+      "<file>",
+      "Python (.py), TypeScript (.ts, .mts) or JavaScript (.js, .mjs)",
+      parseNonEmpty,
+    )
+    .addOption(
+      new Option(
+        "--with <manifest>",
+        "manifest whose tools it may call, or its directory (default: it calls none)",
+      ).argParser(parseNonEmpty),
+    )
+    .addOption(
+      new Option(
+        "--as <name>",
+        "entry of the manifest that runs it (default: the one with runtime code; without any, all tools that allow programs can be called)",
+      ).argParser(parseToolName),
+    )
+    .addOption(
+      new Option(
+        "--inputs <json>",
+        "what it finds as inputs, a JSON object; @FILE takes it from a file, - from standard input",
+      )
+        .argParser(parseArguments)
+        .default({}),
+    )
+    .addOption(timeoutOption("time for the program"))
+    .addOption(jsonOption())
+    .addHelpText("after", programHelp)
+    .action(async (file: string, options: RunProgramOptions) => {
+      const { runProgram } = await import("./run-program.ts");
+      finish(await runProgram(file, options, context));
+    });
+}
+
+const programHelp = `
+The value goes to standard output; what it prints and displays, its calls of tools and everything else to standard error.
+
+Exit codes: 0 value, 1 error of the program or the sandbox, 2 usage, 124 it ran out of time, 130 Ctrl-C.
+
+Examples:
+  harness program run report.py
+  harness program run report.ts --with my-tools --inputs '{"region": "West"}'
+  harness program run report.py --with my-tools --as run_program`;

@@ -4,7 +4,7 @@
 import { stringify } from "yaml";
 import { promptOf } from "../../../worker/gateway/prompt.ts";
 import { type Context, exit } from "../../context.ts";
-import { languageOf } from "./languages.ts";
+import { languagesOf } from "./languages.ts";
 import { type ManifestFlags, readToolsInScope } from "./tools-in-scope.ts";
 
 /** Prints it as a member of the agent's entry. Throws UsageError and CommandError. */
@@ -14,7 +14,7 @@ export async function printPrompt(
   context: Context,
 ): Promise<number> {
   const { entry, tools } = await readToolsInScope(name, options, context);
-  const text = promptOf(tools, [languageOf(entry)], entry.description);
+  const text = promptOf(tools, languagesOf(entry), entry.description);
   context.out.write(stringify({ tool_description: text }, { lineWidth: 0 }));
   return exit.success;
 }

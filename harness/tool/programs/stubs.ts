@@ -9,12 +9,12 @@ import { stubTitle } from "../../../worker/gateway/stubs/text.ts";
 import { typescriptStubs } from "../../../worker/gateway/stubs/typescript.ts";
 import { CommandError, type Context, UsageError, exit } from "../../context.ts";
 import { printable } from "../../invoke/screen.ts";
-import { type StubLanguage, languageOf } from "./languages.ts";
+import { type StubLanguage, languagesOf, stubLanguagesOf } from "./languages.ts";
 import { type ManifestFlags, readToolsInScope } from "./tools-in-scope.ts";
 
 /** The command line, without the entry's name. */
 export interface StubsOptions extends ManifestFlags {
-  /** That of the entry unless given. */
+  /** Those of the entry unless given. */
   readonly language?: StubLanguage;
   /** Directory of the file. */
   readonly out: string;
@@ -26,18 +26,22 @@ const kinds: Record<StubLanguage, readonly [string, (tools: Iterable<CatalogTool
   python: [".pyi", pythonStubs],
 };
 
-/** Writes the file and prints its path. Throws UsageError and CommandError. */
+/** Writes a file for each language and prints its path. Throws UsageError and CommandError. */
 export async function writeStubs(
   name: string,
   options: StubsOptions,
   context: Context,
 ): Promise<number> {
   const { entry, tools } = await readToolsInScope(name, options, context);
-  const [ending, stubsOf] = kinds[options.language ?? languageOf(entry)];
-  // A module's name has no other characters.
-  const path = join(options.out, `${name.replaceAll(/\W/g, "_")}_tools${ending}`);
-  await write(path, stubsOf(tools));
-  context.out.line(printable(path));
+  const { language } = options;
+  const languages = language === undefined ? stubLanguagesOf(languagesOf(entry)) : [language];
+  for (const each of languages) {
+    const [ending, stubsOf] = kinds[each];
+    // A module's name has no other characters.
+    const path = join(options.out, `${name.replaceAll(/\W/g, "_")}_tools${ending}`);
+    await write(path, stubsOf(tools));
+    context.out.line(printable(path));
+  }
   return exit.success;
 }
 

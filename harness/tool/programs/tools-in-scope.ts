@@ -2,7 +2,7 @@
  * The tools that an entry of a manifest may call, with their descriptions.
  */
 import type { CatalogTool } from "../../../worker/gateway/catalog.ts";
-import { type Manifest, type ToolEntry, toolIdOf } from "../../../worker/manifest/manifest.ts";
+import type { Manifest, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { ToolScope } from "../../../worker/protocol/tool-calls/tool-id.ts";
 import { CallableTools } from "../../../worker/runtime/callable-tools.ts";
@@ -11,6 +11,7 @@ import { CommandError, type Context, UsageError } from "../../context.ts";
 import { findPrograms } from "../../prerequisites.ts";
 import { createPassableDirectory } from "../../temporary.ts";
 import { hasManifest, layoutOf, usualToolsDir } from "../../tools-layout.ts";
+import { callableOf } from "../callable-of.ts";
 import { type LocalFoundation, openManifestFoundation } from "../local-foundation.ts";
 
 /** Options that say which manifest is meant. */
@@ -62,13 +63,6 @@ function callingEntry({ tools, unavailable }: Manifest, name: string): ToolEntry
   const names = [...tools.values()].filter(({ gateway }) => gateway).map((each) => each.name);
   const others = names.join(", ") || "none";
   throw new UsageError(`${name} ${problem}; entries that call tools: ${others}`);
-}
-
-function callableOf({ tools }: Manifest, patterns: readonly string[]): readonly ToolEntry[] {
-  const scope = new ToolScope(patterns);
-  return [...tools.values()].filter(
-    (tool) => tool.catalog.allowedCallers.has("programmatic") && scope.allows(toolIdOf(tool)),
-  );
 }
 
 /** A tool whose code cannot be described has the manifest's parts; the log has the reason. */
