@@ -5,8 +5,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# The worker reads no `cancel` behind a call that waits there for others.
-MAX_CONCURRENT_CALLS = 8
 _CALLS = ("run_tool", "run_chain")
 
 
@@ -25,9 +23,12 @@ class Request:
 
 
 class CallQueue:
-    """Lets calls onto the channel in their order. Not safe for threads."""
+    """Lets calls onto the channel in their order, a number of them at a time. The worker reads no
+    `cancel` behind a call that waits there for others. Not safe for threads.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
         self._running: "set[str]" = set()
         self._waiting: "dict[str, Request]" = {}  # The longest first.
 
@@ -35,7 +36,7 @@ class CallQueue:
         """Whether the request may be sent now. Otherwise a later `answered` returns it."""
         if not request.is_call:
             return True
-        if len(self._running) >= MAX_CONCURRENT_CALLS:
+        if len(self._running) >= self._max_calls:
             self._waiting[request.id] = request
             return False
         self._running.add(request.id)
