@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished, vi } from "vitest";
 
 /**
- * File name and source of the tool's module. `announces` listens to no SIGTERM unless it is told to;
- * `passes_on` calls another tool.
+ * File name and source of the tool's module. `announces` listens to no SIGTERM unless it is told
+ * to; `passes_on` calls another tool.
  */
 export const announcingTool = {
   file: "announcing.py",
