@@ -23,7 +23,7 @@ def attack(target):
     reach_called(channel)
     early, late = ({"id": "called.stays", "args": {"name": staying_name(kind, this, target)}} for kind in _KINDS)
     channel.send("run_tool", early)
-    # It has begun, or is about to.
+    # It has started, or is about to.
     time.sleep(_EARLY_SECONDS)
     tool = os.getpid()
     if os.fork() == 0:
