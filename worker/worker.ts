@@ -236,7 +236,7 @@ export class Worker implements AsyncDisposable {
     const follow = followedBy(metrics.calls, this.#tracing, console);
     const parts = { described, egress, storeCounts, follow };
     const wired = wireInvoker(config, host, foundation, parts);
-    const { invoker, starts, slots } = wired;
+    const { invoker, starts, slots, lentSlots } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
       if (description.parameters !== undefined) checker.warm();
@@ -256,7 +256,7 @@ export class Worker implements AsyncDisposable {
       wireConsumer(config, { host, foundation, session: consumed, invoker, signals, follow }),
     );
     metrics.follow({
-      ...{ foundation, session, slots, starts, tracing: this.#tracing },
+      ...{ foundation, session, slots, lentSlots, starts, tracing: this.#tracing },
       unroutable: () => answers.unroutable,
       conflicts: () => this.#groupWatch?.conflicts.length ?? 0,
     });

@@ -1,6 +1,8 @@
 /**
- * The audit lines of one delivery: its call's start and end, and each access to an artifact.
+ * The audit lines of one delivery, or of one call by a tool: its start and end, and each access to
+ * an artifact.
  */
+import { createHash } from "node:crypto";
 import type { Delivery } from "../../broker/broker.ts";
 import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
@@ -35,12 +37,12 @@ export interface AuditParts {
 /** Facts of all lines of a call. */
 type CallFacts = Pick<
   AuditEvent,
-  "call" | "tool" | "request" | "task" | "agent" | "user" | "session"
+  "call" | "tool" | "parent" | "request" | "task" | "agent" | "user" | "session"
 >;
 
 type OwnFacts = Omit<AuditEvent, keyof CallFacts>;
 
-/** The handler creates it for each delivery, and ends it once. */
+/** Its owner creates it for each delivery and each call by a tool, and ends it once. */
 export class CallAudit {
   /** Whether the tool may have run at this delivery. */
   started = false;
@@ -70,6 +72,17 @@ export class CallAudit {
     const digest = key && Buffer.from(key, "base64").toString("hex").slice(0, callDigits);
     const tool = parseInvokeTopic(namespace, topic);
     return new CallAudit(audit, clock, { call: digest, tool });
+  }
+
+  /** The lines of a call that the tool of this one makes, in the same caller's name. */
+  inner(callId: string, tool: string): CallAudit {
+    const call = createHash("sha256").update(callId).digest("hex").slice(0, callDigits);
+    return new CallAudit(this.#log, this.#clock, {
+      ...this.#facts,
+      call,
+      tool,
+      parent: this.#facts.call,
+    });
   }
 
   /** Adds what a request, valid or not, says of its caller. */
