@@ -89,7 +89,7 @@ interface LogLine {
   readonly profile?: string;
 }
 
-describe("a tool", { tags: "promise-G2" }, () => {
+describe("a tool", { tags: "promise-G6" }, () => {
   test("has names and arguments shown and passed on as data", async () => {
     await using rig = await startRig({
       tools: {
