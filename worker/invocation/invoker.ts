@@ -227,9 +227,9 @@ function openGateway(
     ...call,
     tool,
     channel,
-    onBegin: (called) => {
-      record.called(called.idempotent);
-      call.context.claimed?.onNested?.(called);
+    onBegin: async ({ idempotent }) => {
+      record.called(idempotent);
+      if (!idempotent) await call.context.claimed?.claim.keep();
     },
     onAbuse: () => void execution.stop(0).catch(() => undefined),
   });

@@ -22,8 +22,8 @@ export interface GatewayCall {
   /** Epoch milliseconds at which the tool's time ends. */
   readonly deadlineMs: number;
   readonly context: CallContext;
-  /** Told of each tool that is about to run for the call, before it may. */
-  readonly onBegin: (tool: Pick<ToolEntry, "idempotent">) => void;
+  /** Told of each tool that is about to run for the call, which waits for it. */
+  readonly onBegin: (tool: Pick<ToolEntry, "idempotent">) => Promise<void>;
   /** Ends the tool, which went on after too many refusals. */
   readonly onAbuse: () => void;
 }

@@ -54,7 +54,7 @@ function declared(stubs: string): readonly string[] {
   return file.statements.map((one) => (one as ts.InterfaceDeclaration).name.text);
 }
 
-describe("declarations", () => {
+describe("declarations", { tags: "promise-G6" }, () => {
   test("type the arguments and results of tools", () => {
     const stubs = stubsOf([salesQuery, { id: "plain" }]);
     const right = `

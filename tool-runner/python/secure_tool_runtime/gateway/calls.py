@@ -14,11 +14,11 @@ class Request:
     __slots__ = ("answer", "end", "id", "is_call", "line", "wake")
 
     def __init__(self, identifier: str, kind: str, line: bytes, wake: "Callable[[], None]") -> None:
-        self.id = identifier
-        self.is_call = kind in _CALLS
-        self.line = line
-        self.end = 0  # Where its line ends in all that is sent; 0 before that.
-        self.wake = wake
+        self.id: str = identifier
+        self.is_call: bool = kind in _CALLS
+        self.line: bytes = line
+        self.end: int = 0  # Where its line ends in all that is sent; 0 before that.
+        self.wake: "Callable[[], None]" = wake
         self.answer: "dict[str, Any] | None" = None
 
 
