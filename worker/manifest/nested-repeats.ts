@@ -6,7 +6,8 @@ import { type ToolEntry, toolIdOf } from "./manifest.ts";
 
 /**
  * A tool that may call one whose calls must not run twice is like that itself, unless its entry
- * says otherwise. Of a tool of other workers nothing is known, so it counts as one. Changes the map.
+ * says otherwise. Nothing is known of a tool of other workers, so it counts as one. Changes the
+ * map.
  */
 export function limitRepeats(tools: Map<string, ToolEntry>): void {
   const callers = [...tools.values()].flatMap(({ name, gateway }) =>

@@ -37,7 +37,7 @@ export interface PublishedDescription extends ToolDescription {
   readonly instructions?: string | undefined;
   /** The manifest's list of settings, as later workers send it. */
   readonly configFields?: readonly Json[] | undefined;
-  /** Who may call the tool: `direct`, `programmatic`. Workers read it that have tools which call. */
+  /** Who may call the tool: `direct`, `programmatic`. Read by workers whose tools call others. */
   readonly allowedCallers?: ReadonlySet<string> | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tools of other workers, which running tools of this one may call: published as an agent does, over
- * the worker's own session.
+ * Tools of other workers, which running tools of this one may call: the worker publishes their
+ * calls as an agent does, over its own session.
  */
 import type { ReconnectingSession } from "../../broker/reconnecting.ts";
 import { type DispatchResult, gatewayErrorOf } from "../../gateway/dispatch.ts";
