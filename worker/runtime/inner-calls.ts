@@ -34,7 +34,7 @@ export async function runInnerCall(
   signal: AbortSignal,
 ): Promise<DispatchResult> {
   const { invoker, clock, follow } = parts;
-  const { signal: shutdown, cancelSignal, audit } = outer.context;
+  const { signal: shutdown, cancelSignal, audit, onWaiting } = outer.context;
   const invocation = innerInvocation(outer, call, clock.nowMs());
   const { traceparent } = invocation;
   const nested = { isNested: true, deliveryCount: 1, queue: undefined, correlationId: undefined };
@@ -54,6 +54,7 @@ export async function runInnerCall(
     claimed: innerClaim(outer),
     audit,
     follower,
+    onWaiting,
   });
   const code = outcome.kind === "success" ? "ok" : failureOf(outcome).code;
   follower.end({ outcome: code, settlement: "none" });

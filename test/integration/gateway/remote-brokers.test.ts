@@ -49,6 +49,7 @@ async function startWorker(namespace: string, broker: Broker, name: string, tool
     SANDBOX_WORK_DIR: join(base, "work"),
     SANDBOX_MIN_FREE_DISK_MB: "1",
     SANDBOX_MAX_CONCURRENT: "1",
+    SANDBOX_MAX_SUSPENDED: "16",
     WARM_MAX_MEMORY_MB: "0",
     HEALTH_PORT: "0",
   };
@@ -87,9 +88,9 @@ function testPair(
     const agent = await startPair(namespace, brokerOf);
     const call = (to: readonly string[]) =>
       agent.call({ tool: "ping", args: { level: 0, to }, timeoutSeconds: 60 });
-    expect(await call(["pong", "ping"])).toMatchObject({
-      toolResult: { level: 3, code: "LIMIT_REACHED" },
-    });
+    // More than their workers prefetch.
+    for (const answer of await Promise.all(Array.from({ length: 4 }, () => call(["pong", "ping"]))))
+      expect(answer).toMatchObject({ toolResult: { level: 3, code: "LIMIT_REACHED" } });
     // Nobody serves it, and the broker says so.
     expect(await call(["nowhere", "ping"])).toMatchObject({
       toolResult: { level: 0, code: "TOOL_NOT_AVAILABLE", retryable: true },

@@ -107,8 +107,11 @@ export class RemoteTools implements AsyncDisposable {
         leftMs,
         requestFor: (reply) =>
           requestOf(outer, call, { namespace, reply, agent, leftMs, announcement }),
-        // Of another worker's tool nothing is known: only the calling entry can say so.
-        onSend: () => outer.onBegin({ idempotent: outer.tool.gateway?.isIdempotent ?? false }),
+        onSend: () => {
+          // Of another worker's tool nothing is known: only the calling entry can say so.
+          outer.onBegin({ idempotent: outer.tool.gateway?.isIdempotent ?? false });
+          outer.context.onWaiting?.();
+        },
       },
       stopped,
     );

@@ -13,6 +13,7 @@ import { Exchanges, maxWaitingCalls } from "../../../../worker/runtime/remote/ex
 import { Replies } from "../../../../worker/runtime/remote/replies.ts";
 import { createLogger } from "../../../../worker/telemetry/logger.ts";
 import { createMemoryBroker } from "../../../fakes/memory-broker/broker.ts";
+import type { MemoryMessage } from "../../../fakes/memory-broker/subscription.ts";
 import { patience } from "../../../support/patience.ts";
 import { HandClock } from "../../broker/hand-clock.ts";
 
@@ -46,10 +47,10 @@ async function setUp(changes: Changes = {}) {
   const replies = new Replies({ session: parts, namespace, log });
   const exchanges = new Exchanges({ session: parts, namespace, replies, clock });
   onTestFinished(async () => {
+    heard[Symbol.dispose]();
     await exchanges[Symbol.asyncDispose]();
     await replies[Symbol.asyncDispose]();
     await session[Symbol.asyncDispose]();
-    await heard[Symbol.asyncDispose]();
   });
   const onSend = vi.fn<() => void>();
   const requestFor = ({ replyTo }: { readonly replyTo: string }): OutboundMessage => ({
@@ -63,16 +64,19 @@ async function setUp(changes: Changes = {}) {
 
 test("a call without an answer ends in time, and is cancelled by its own reply topic", async () => {
   const { heard, clock, run, onSend } = await setUp();
-  const messages = heard[Symbol.asyncIterator]();
+  const next = async (): Promise<MemoryMessage> => {
+    for await (const message of heard) return message;
+    throw new Error("nothing is heard any more");
+  };
   const called = run();
-  const request = (await messages.next()).value;
+  const request = await next();
   expect(onSend).toHaveBeenCalledOnce();
   clock.advance(5_000);
   await expect(called).rejects.toMatchObject({ code: "SANDBOX_TIMEOUT", retryable: false });
-  const cancel = (await messages.next()).value;
-  const replyTo = request?.properties["replyTo"];
+  const cancel = await next();
+  const replyTo = String(request.properties["replyTo"]);
   expect(cancel).toMatchObject({
-    topic: cancelTopic(namespace, replyTo?.split("/").at(-1) ?? ""),
+    topic: cancelTopic(namespace, replyTo.split("/").at(-1) ?? ""),
     properties: { replyTo },
   });
 });
