@@ -43,8 +43,9 @@ export async function checkLoading(
   const slots = new Semaphore({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
   const found = await Promise.all(
     Array.from(catalog.manifest.tools.values(), async (tool) => {
-      // A program cannot be loaded without a call; `refuse` of its runner has looked at it.
-      if (tool.runtime === "executable") return [];
+      // An executable cannot be loaded without a call; `refuse` of its runner has looked at it. A
+      // program comes with its call.
+      if (tool.runtime === "executable" || tool.languages !== undefined) return [];
       using _slot = await slots.acquire(signal);
       const profile = resolveProfile(resolving, tool, { requestedProfile: undefined });
       const problem = await load(tool, profile, starts, signal).catch((error: unknown) => {

@@ -62,5 +62,6 @@ export async function followManifest(
 
 /** Prepares the runners for the served tools. */
 export function warmTools({ catalog, runners }: ServedTools): void {
-  for (const tool of catalog.manifest.tools.values()) runners.get(tool.runtime)?.warm?.(tool);
+  for (const tool of catalog.manifest.tools.values())
+    if (tool.languages === undefined) runners.get(tool.runtime)?.warm?.(tool);
 }

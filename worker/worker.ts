@@ -238,7 +238,7 @@ export class Worker implements AsyncDisposable {
     remote.follow(catalog.manifest);
     const parts = { described, egress, storeCounts, follow, remote };
     const wired = wireInvoker(config, host, foundation, parts);
-    const { invoker, starts, slots } = wired;
+    const { invoker, starts, slots, lentSlots } = wired;
     const checker = this.#parts.use(wired.checker);
     const onDescribed = ({ description }: Described): void => {
       if (description.parameters !== undefined) checker.warm();
@@ -258,7 +258,7 @@ export class Worker implements AsyncDisposable {
       wireConsumer(config, { host, foundation, session: consumed, invoker, signals, follow }),
     );
     metrics.follow({
-      ...{ foundation, session, slots, starts, tracing: this.#tracing },
+      ...{ foundation, session, slots, lentSlots, starts, tracing: this.#tracing },
       unroutable: () => answers.unroutable,
       conflicts: () => this.#groupWatch?.conflicts.length ?? 0,
     });

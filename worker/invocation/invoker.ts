@@ -37,9 +37,11 @@ import { checkResult } from "./steps/check-schemas.ts";
 import { type CallGateway, type Gateways, noGateway } from "./steps/gateway.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { type ToolLogs, endOfOutput, followOutput, logOutput } from "./steps/output-log.ts";
+import { logProgram } from "./programs/program.ts";
 import { readResult } from "./steps/result.ts";
 import { runToExit } from "./steps/run-to-exit.ts";
 import { stageArtifacts } from "./steps/stage.ts";
+import { streamOutput } from "./programs/streamed-output.ts";
 import type { ArtifactLimits, Transfers } from "./steps/transfers.ts";
 
 /** Dependencies of the invoker; `wiring/calls.ts` wires them. */
@@ -89,7 +91,8 @@ async function run(
   const caller = context.isInner === true ? "programmatic" : "direct";
   const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
   using _code = admitted.code;
-  const { invocation, tool, profile, times } = admitted;
+  const { invocation, tool, profile, times, program } = admitted;
+  logProgram(program, log);
 
   record.enter("queue");
   const depth = invocation.depth ?? 0;
@@ -143,9 +146,11 @@ async function run(
   }
   logOutput(execution, log, parts.toolLogs);
   followOutput(execution, context.follower?.printed);
+  using streamed = program?.isStreamed === true ? streamOutput(execution, onStatus) : undefined;
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   const { report: calls, ending } = await gateway.close();
   status.finish();
+  streamed?.[Symbol.dispose]();
   const output = endOfOutput(report, parts.toolLogs);
   const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
   record.ended(profile, acquired, limitMs, { ...report, calls, output: forCaller });

@@ -5,13 +5,16 @@ import type { Credential } from "../protocol/credential.ts";
 import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { toLimits } from "../protocol/operator-fields.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
+import { programLanguages } from "../protocol/tool-calls/program.ts";
 import { toGivenDescription } from "./fields/described.ts";
 import { toResourceLimits } from "./fields/executable.ts";
 import { toCatalogFields, toGatewayGrant } from "./fields/gateway.ts";
 import { toMount } from "./fields/host.ts";
 import { toPackageSet } from "./fields/packages.ts";
+import { programDescription, programParameters, programProfile } from "./fields/program.ts";
 import { toWarmBounds } from "./fields/warm.ts";
 import type { ToolCallable, ToolEntry } from "./manifest.ts";
+import { runtimeOf } from "./programs.ts";
 import type { ToolFields } from "./schema.ts";
 
 /** Each tool that an entry names in `tools`, or itself. Its credentials are among the given. */
@@ -34,12 +37,10 @@ function toEntry(
 ): ToolEntry {
   return {
     name,
-    ...("executable" in fields ? toProgram(name, fields) : toModule(fields, provides)),
-    description: provides === undefined ? (fields.description ?? undefined) : undefined,
-    described: provides === undefined ? toGivenDescription(fields) : {},
+    ...toCode(name, fields, provides),
     argumentRules: { validate: fields.validate ?? true, coerce: fields.coerce ?? false },
     timeoutSeconds: fields.timeout_seconds ?? undefined,
-    profile: fields.sandbox_profile ?? undefined,
+    profile: fields.sandbox_profile ?? (isForPrograms(fields) ? programProfile : undefined),
     limits: { ...toResourceLimits(fields), ...toLimits(fields.limits) },
     network,
     isolate: fields.isolate ?? false,
@@ -55,10 +56,40 @@ function toEntry(
   };
 }
 
-type ProgramFields = Extract<ToolFields, { executable: string }>;
-type ModuleFields = Exclude<ToolFields, ProgramFields>;
+type ExecutableFields = Extract<ToolFields, { executable: string }>;
+type ProgramFields = Extract<ToolFields, { runtime: "code" }>;
+type ModuleFields = Exclude<ToolFields, ExecutableFields | ProgramFields>;
 
-function toProgram(tool: string, { executable, tool_dir: directory }: ProgramFields) {
+/** What runs, and its description. */
+function toCode(name: string, fields: ToolFields, provides: string | undefined) {
+  if (isForPrograms(fields)) return toPrograms(fields);
+  return {
+    ...("executable" in fields ? toExecutable(name, fields) : toModule(fields, provides)),
+    description: provides === undefined ? (fields.description ?? undefined) : undefined,
+    described: provides === undefined ? toGivenDescription(fields) : {},
+  };
+}
+
+function isForPrograms(fields: ToolFields): fields is ProgramFields {
+  return fields.runtime === "code";
+}
+
+function toPrograms(fields: ProgramFields) {
+  const languages = [...new Set(fields.languages ?? programLanguages)];
+  const runtime = runtimeOf(languages[0] ?? "python");
+  return {
+    runtime,
+    module: "",
+    callable: { kind: "code" as const, name: "" },
+    languages,
+    packages: toPackageSet(runtime, fields),
+    interpreter: fields.python ?? fields.node ?? undefined,
+    description: fields.description ?? programDescription,
+    described: { ...toGivenDescription(fields), parameters: programParameters(languages) },
+  };
+}
+
+function toExecutable(tool: string, { executable, tool_dir: directory }: ExecutableFields) {
   return {
     runtime: "executable" as const,
     module: executable,

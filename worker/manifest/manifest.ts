@@ -4,6 +4,7 @@
 import type { ToolExample } from "../protocol/tool-calls/example.ts";
 import { startKinds } from "../protocol/execution.ts";
 import type { GatewayLimits } from "../protocol/tool-calls/limits.ts";
+import type { ProgramLanguage } from "../protocol/tool-calls/program.ts";
 import type { Network } from "../protocol/network-rules.ts";
 import type { PublishedDescription } from "../protocol/discovery/messages.ts";
 import type { Refusal } from "../protocol/refusal.ts";
@@ -16,11 +17,11 @@ export type Runtime = (typeof runtimes)[number];
 
 /**
  * A function of a tool's module, a class whose instances run calls, a class that provides several
- * tools, or a program.
+ * tools, an executable, or the code that a call brings.
  */
 export interface ToolCallable {
-  readonly kind: "function" | "class" | "provider" | "program";
-  /** Of the function or class; of a program, the name by which it knows the tool. */
+  readonly kind: "function" | "class" | "provider" | "program" | "code";
+  /** Of the function or class; of a program, the name by which it knows the tool. Else empty. */
   readonly name: string;
   /** The tool of a provider that runs calls. */
   readonly provides?: string;
@@ -95,12 +96,14 @@ export interface ToolEntry {
   readonly runtime: Runtime;
   /**
    * Python: import path of the module. Node: path of the file below the tools' directory.
-   * Executable: path of the program below `toolDir`.
+   * Executable: path of the program below `toolDir`. Empty where calls bring the code.
    */
   readonly module: string;
   /** Directory of the program below the tools' directory, or an absolute path in it. */
   readonly toolDir?: string;
   readonly callable: ToolCallable;
+  /** Languages of the code that calls bring; undefined for a tool with code of its own. */
+  readonly languages?: readonly ProgramLanguage[];
   /** The toolset that has its code; undefined for the language's directory. */
   readonly toolset?: { readonly name: string; readonly revision: string };
   /** Version, name or path of the interpreter; undefined for the usual one. */

@@ -33,6 +33,7 @@ import {
   foreignKeys,
   maxTools,
   type ToolFields,
+  schemaOf,
   type ToolSchemas,
   toolSchemas,
   versionSchema,
@@ -150,13 +151,13 @@ class ManifestWalk {
   #readTool(name: string, fields: unknown): void {
     const path = ["tools", name];
     this.found.addIssues(path, entryNameSchema.safeParse(name).error);
-    const kind = kindOf(fields);
-    if (kind === "executable" && !this.#runsExecutables) {
+    const isProvided = isRecord(fields) && isExecutable(fields);
+    if (isProvided && !this.#runsExecutables) {
       const reason = "it is an executable, and this worker has no directory of executables";
       this.unavailable.set(this.#prefix + name, { ...publicRefusal(reason), entry: undefined });
       return;
     }
-    const schema = this.#schemas[kind];
+    const schema = schemaOf(this.#schemas, fields);
     if (isRecord(fields)) this.#lookAtKeys(path, fields, Object.keys(schema.shape));
     const checked = schema.safeParse(this.#withVersions(path, fields));
     this.found.addIssues(path, checked.error);
@@ -165,6 +166,8 @@ class ManifestWalk {
     if (!isAbsent(ofFunction) && !isAbsent(ofClass))
       this.found.warn([...path, "function"], 'not used, since there is a "class_name"');
     if (this.#prefix !== "" && isRecord(fields)) this.#refuseHostFields(path, fields, hostFields);
+    if (this.#prefix !== "" && checked.data.runtime === "code")
+      this.found.add([...path, "runtime"], "allowed only in the worker's own manifest");
     const problems = credentialProblems(checked.data.network ?? "none", this.#credentials);
     for (const problem of problems)
       this.found.add([...path, "network", ...problem.path], problem.message);
@@ -243,10 +246,4 @@ class ManifestWalk {
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
-}
-
-function kindOf(fields: unknown): keyof ToolSchemas {
-  if (!isRecord(fields)) return "python";
-  if (isExecutable(fields)) return "executable";
-  return fields["runtime"] === "node" ? "node" : "python";
 }

@@ -6,11 +6,12 @@ import { maxTimeoutSeconds } from "../protocol/limits.ts";
 import { networkField } from "../protocol/network-rules.ts";
 import { entryNameSchema, limitsField } from "../protocol/operator-fields.ts";
 import { queuePattern } from "../protocol/queue-names.ts";
+import { isRecord } from "../support/json/yaml-document.ts";
 import { accepts, expectation, unquoted } from "../support/text/expectation.ts";
 import { credentialField, maxCredentials } from "./fields/credentials.ts";
 import { describedFields } from "./fields/described.ts";
 import { envNameField } from "./fields/env.ts";
-import { executableShape } from "./fields/executable.ts";
+import { executableShape, isExecutable } from "./fields/executable.ts";
 import { providedField } from "./fields/provided.ts";
 import { gatewayFields } from "./fields/gateway.ts";
 import { devicesField, mountsField } from "./fields/host.ts";
@@ -21,6 +22,7 @@ import {
   packageProblems,
   pythonPackageFields,
 } from "./fields/packages.ts";
+import { interpretersOf, programPackages, programShape } from "./fields/program.ts";
 import { startModes } from "./manifest.ts";
 import { warmField } from "./fields/warm.ts";
 
@@ -41,7 +43,7 @@ const importPath = accepts('a Python import path such as "package.module"');
 const filePath = accepts(
   'the path of a .js, .mjs, .ts or .mts file below the directory of Node tools, such as "weather/forecast.ts"',
 );
-const runtime = accepts("one of python, node, executable");
+const runtime = accepts("one of python, node, executable, code");
 const identifier = accepts("the name of a Python function (letters, digits and _)");
 const exportName = accepts("the name of an exported function (letters, digits, _ and $)");
 const className = accepts("the name of a Python class (letters, digits and _)");
@@ -171,13 +173,16 @@ function commonShape(profile: ProfileSchema) {
 export type ToolFields =
   | z.output<ReturnType<typeof pythonSchema>>
   | z.output<ReturnType<typeof nodeSchema>>
-  | z.output<ReturnType<typeof executableSchema>>;
+  | z.output<ReturnType<typeof executableSchema>>
+  | z.output<ReturnType<typeof programSchemas>[keyof typeof programPackages]>;
 
 /** Schemas of an entry, by language. */
 export interface ToolSchemas {
   readonly python: ReturnType<typeof pythonSchema>;
   readonly node: ReturnType<typeof nodeSchema>;
   readonly executable: ReturnType<typeof executableSchema>;
+  /** Of programs, by the interpreters of their languages. */
+  readonly code: ReturnType<typeof programSchemas>;
 }
 
 /** The schemas of an entry; `profileNames` are all sandbox profiles. */
@@ -194,6 +199,7 @@ function schemasWith(profile: ProfileSchema): ToolSchemas {
     python: pythonSchema(profile),
     node: nodeSchema(profile),
     executable: executableSchema(profile),
+    code: programSchemas(profile),
   };
 }
 
@@ -230,6 +236,33 @@ function executableSchema(profile: ProfileSchema) {
   return z.object({ ...executableShape, ...commonShape(profile) }, accepts("a map of fields"));
 }
 
+/** By the interpreters of the programs' languages. */
+function programSchemas(profile: ProfileSchema) {
+  const common = { ...commonShape(profile), ...programShape };
+  const { python, node, both } = programPackages;
+  return {
+    python: z
+      .object({ ...common, ...python }, accepts("a map of fields"))
+      .superRefine(checkPackages("python"), { when: isObject }),
+    node: z
+      .object({ ...common, ...node }, accepts("a map of fields"))
+      .superRefine(checkPackages("node"), { when: isObject }),
+    both: z.object({ ...common, ...both }, accepts("a map of fields")),
+  };
+}
+
+type ToolSchema = Exclude<ToolSchemas[keyof ToolSchemas], ToolSchemas["code"]> | CodeSchema;
+type CodeSchema = ToolSchemas["code"][keyof ToolSchemas["code"]];
+
+/** The schema of an entry, by what it says itself. */
+export function schemaOf(schemas: ToolSchemas, fields: unknown): ToolSchema {
+  if (!isRecord(fields)) return schemas.python;
+  if (isExecutable(fields)) return schemas.executable;
+  const { runtime: language, languages } = fields;
+  if (language === "code") return schemas.code[interpretersOf(languages)];
+  return language === "node" ? schemas.node : schemas.python;
+}
+
 /** Checks several fields even when another one is invalid, to report all problems. */
 function isObject({ value }: { value: unknown }): boolean {
   return typeof value === "object" && value !== null;
@@ -244,7 +277,7 @@ function isGiven(value: unknown): boolean {
  * profiles, and accepts others.
  */
 export function manifestJsonSchema(profileNames: readonly string[]): object {
-  const { python, node, executable } = schemasWith(
+  const { python, node, executable, code } = schemasWith(
     z.union([z.enum(profileNames), entryNameSchema]),
   );
   const file = z.object({
@@ -256,7 +289,10 @@ export function manifestJsonSchema(profileNames: readonly string[]): object {
         `Credentials that the worker adds to requests, by name; at most ${maxCredentials}.`,
       ),
     tools: z
-      .record(entryNameSchema, z.union([python, node, executable]))
+      .record(
+        entryNameSchema,
+        z.union([python, node, executable, code.python, code.node, code.both]),
+      )
       .describe("The tools, by name."),
   });
   return z.toJSONSchema(file, { io: "input" });

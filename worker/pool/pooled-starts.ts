@@ -7,6 +7,7 @@
  * of the tool's packages retires a pool's sandboxes.
  */
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
+import { entriesOf } from "../manifest/programs.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import type { CodeVersions } from "./code/code-watch.ts";
@@ -87,7 +88,8 @@ export class PooledStarts implements Starts {
   }
 
   follow(tools: Iterable<ToolEntry>): void {
-    this.#served = new Map([...tools].map((entry) => [entryKey(entry), entry]));
+    const entries = [...tools].flatMap(entriesOf);
+    this.#served = new Map(entries.map((entry) => [entryKey(entry), entry]));
     for (const [key, pool] of this.#pools) {
       const { profile } = pool.pooled;
       const entry = this.#served.get(entryKey(pool.pooled.entry));

@@ -2,6 +2,7 @@
  * The closed list of error codes on the wire and the one error class that carries them.
  */
 import type { LimitReached, RefusalsReached } from "./resource-limits.ts";
+import type { ProgramFailure } from "./tool-calls/program.ts";
 
 /** Facts about a code for callers, in Markdown for docs/protocol.md. */
 interface ErrorCodeFacts {
@@ -137,6 +138,8 @@ export class InvocationError extends Error {
   readonly remainingArtifacts: readonly ArtifactVersion[];
   /** A word for programs, where the code says too little. */
   readonly reason: "egress" | undefined;
+  /** Where the call's program failed, in the tool's words. */
+  readonly program: ProgramFailure | undefined;
 
   constructor(
     code: ErrorCode,
@@ -148,6 +151,7 @@ export class InvocationError extends Error {
       readonly limit?: LimitReached | RefusalsReached | undefined;
       readonly remainingArtifacts?: readonly ArtifactVersion[];
       readonly reason?: "egress" | undefined;
+      readonly program?: ProgramFailure | undefined;
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -158,6 +162,7 @@ export class InvocationError extends Error {
     this.limit = options.limit;
     this.remainingArtifacts = options.remainingArtifacts ?? [];
     this.reason = options.reason;
+    this.program = options.program;
   }
 
   /** Whether trying again, here later or on another worker, can help. */

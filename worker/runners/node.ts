@@ -82,6 +82,7 @@ class NodeRunner implements ToolRunner {
       // Those of one manifest never displace each other: a module has two under some overrides.
       maxModules: 2 * maxTools,
       fingerprintOf: async (of) => {
+        if (of.module === "") throw new Error("programs come with their calls");
         using code = leaseCode(of, options);
         return await fileFingerprint(join(code.directory, of.module));
       },
@@ -150,6 +151,7 @@ class NodeRunner implements ToolRunner {
 
   async #moduleProblem(tool: ToolEntry): Promise<string | undefined> {
     const { module } = tool;
+    if (tool.callable.kind === "code") return undefined;
     using code = leaseCode(tool, this.#options);
     const file = await realpath(join(code.directory, module)).catch(() => undefined);
     if (file === undefined) return `${module} is not there`;

@@ -3,6 +3,7 @@
  */
 import { stat } from "node:fs/promises";
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
+import { entriesOf } from "../manifest/programs.ts";
 import type { Refusal } from "../protocol/refusal.ts";
 import { SandboxError } from "../sandbox/sandbox.ts";
 import type { Interpreter, ToolRunner } from "./runner.ts";
@@ -63,23 +64,30 @@ export async function openRunners(
       { setting: "toolsPythonDir" },
     );
   }
+  const refuseOne = async (tool: ToolEntry, signal: AbortSignal): Promise<Refusal | undefined> => {
+    const { runtime, toolset } = tool;
+    const { toolsDir, variable } = languages[runtime];
+    const runner = byRuntime.get(runtime);
+    if (runner !== undefined && (toolset !== undefined || withDirectory.has(runtime)))
+      return runner.refuse(tool, signal);
+    const failure = failures.get(runtime);
+    if (toolset !== undefined && failure !== undefined)
+      return { reason: failure, publicReason: `the worker runs no ${runtime} tools` };
+    return {
+      reason: `${variable} is ${toolsDir}, which was not a directory when the worker started`,
+      publicReason: `the worker has no directory of ${runtime} tools`,
+    };
+  };
   const owned = opened.move();
   return {
     byRuntime,
     withDirectory,
     refuse: async (tool, signal) => {
-      const { runtime, toolset } = tool;
-      const { toolsDir, variable } = languages[runtime];
-      const runner = byRuntime.get(runtime);
-      if (runner !== undefined && (toolset !== undefined || withDirectory.has(runtime)))
-        return runner.refuse(tool, signal);
-      const failure = failures.get(runtime);
-      if (toolset !== undefined && failure !== undefined)
-        return { reason: failure, publicReason: `the worker runs no ${runtime} tools` };
-      return {
-        reason: `${variable} is ${toolsDir}, which was not a directory when the worker started`,
-        publicReason: `the worker has no directory of ${runtime} tools`,
-      };
+      for (const entry of entriesOf(tool)) {
+        const refusal = await refuseOne(entry, signal);
+        if (refusal !== undefined) return refusal;
+      }
+      return undefined;
     },
     interpreterOf: async (tool) => {
       const interpreter = await byRuntime.get(tool.runtime)?.interpreterOf?.(tool);

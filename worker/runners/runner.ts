@@ -154,7 +154,7 @@ export function runnerArgs(
     ([parameter, input]) => [parameter, { ...input, path: inside.locate(input.path) }] as const,
   );
   return {
-    ...calledOf(tool),
+    ...calledOf(tool, invocation.args),
     args: invocation.args,
     tool_config: invocation.toolConfig,
     artifact_paths: Object.fromEntries(inputs.map(([name, { path }]) => [name, path])),
@@ -180,8 +180,8 @@ export function runnerArgs(
   };
 }
 
-/** What the runner has to call, and in an executable the tool by the name that it knows. */
-function calledOf({ module, callable }: ToolEntry): JsonObject {
+/** What the runner has to call or run, and in an executable the tool by the name that it knows. */
+function calledOf({ module, callable }: ToolEntry, args: JsonObject): JsonObject {
   const { kind, name, provides } = callable;
   switch (kind) {
     case "function":
@@ -192,5 +192,7 @@ function calledOf({ module, callable }: ToolEntry): JsonObject {
       return { module, class_name: name, tool_name: provides ?? "" };
     case "program":
       return { tool_name: name };
+    case "code":
+      return { program: { language: args["language"] ?? "" } };
   }
 }

@@ -52,12 +52,13 @@ export async function shareTools(
 /**
  * What is there of a Python module: its file or its package, and the `__init__.py` of the packages
  * that it lies in. Nothing when the module is not in the directory at all, but installed with the
- * interpreter.
+ * interpreter, or where it is empty.
  */
 export async function pythonModuleFiles(
   toolsDir: string,
   module: string,
 ): Promise<readonly string[]> {
+  if (module === "") return [];
   const names = module.split(".");
   const path = names.join(sep);
   const parents = names.slice(0, -1).map((_, index) => names.slice(0, index + 1).join(sep));
@@ -73,12 +74,13 @@ export async function pythonModuleFiles(
 
 /**
  * The file of a Node module, and the package.json that says what kind of module it is: the nearest
- * one above it, as Node looks for it ("Determining module system").
+ * one above it, as Node looks for it ("Determining module system"). Nothing for an empty module.
  */
 export async function nodeModuleFiles(
   toolsDir: string,
   module: string,
 ): Promise<readonly string[]> {
+  if (module === "") return [];
   const own = await existing(toolsDir, [module]);
   for (let directory = dirname(module); basename(directory) !== "node_modules";) {
     const [found] = await existing(toolsDir, [join(directory, "package.json")]);

@@ -2,6 +2,7 @@
  * Calls that a running tool makes: they pass the invoker as calls from the broker do.
  */
 import type { DispatchResult } from "../gateway/dispatch.ts";
+import type { CallEnd } from "../invocation/audit/call-audit.ts";
 import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
 import { sendingTimeMs } from "../invocation/limits.ts";
@@ -34,7 +35,8 @@ export async function runInnerCall(
   signal: AbortSignal,
 ): Promise<DispatchResult> {
   const { invoker, clock, follow } = parts;
-  const { signal: shutdown, cancelSignal, audit, onWaiting } = outer.context;
+  const { signal: shutdown, cancelSignal, onWaiting } = outer.context;
+  const audit = outer.context.audit?.inner(call.callId, call.toolName);
   const invocation = innerInvocation(outer, call, clock.nowMs());
   const { traceparent } = invocation;
   const nested = { isNested: true, deliveryCount: 1, queue: undefined, correlationId: undefined };
@@ -43,25 +45,37 @@ export async function runInnerCall(
   const traceId = follower.trace?.traceId ?? (traceparent && traceIdOf(traceparent));
   const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
-  const outcome = await invoker.invoke(invocation, {
-    signal: shutdown,
-    // A worker that drains lets running calls make theirs.
-    waitSignal: neverAborts,
-    cancelSignal: AbortSignal.any([signal, ...(cancelSignal ? [cancelSignal] : [])]),
-    isInner: true,
-    log,
-    onStatus: () => undefined,
-    claimed: innerClaim(outer),
-    audit,
-    follower,
-    onWaiting,
-  });
-  const code = outcome.kind === "success" ? "ok" : failureOf(outcome).code;
-  follower.end({ outcome: code, settlement: "none" });
-  logEvent(log, "tool_call.ended", { outcome: code, durationMs: outcome.executionTimeMs });
-  if (outcome.kind !== "success") throw failureOf(outcome);
-  const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
-  return { structured, artifacts, backend: execution?.backend };
+  const startMs = clock.monotonicMs();
+  let ending: CallEnd = "INTERNAL_ERROR";
+  try {
+    await audit?.start(invocation, shutdown);
+    const outcome = await invoker.invoke(invocation, {
+      signal: shutdown,
+      // A worker that drains lets running calls make theirs.
+      waitSignal: neverAborts,
+      cancelSignal: AbortSignal.any([signal, ...(cancelSignal ? [cancelSignal] : [])]),
+      isInner: true,
+      log,
+      onStatus: () => undefined,
+      claimed: innerClaim(outer),
+      audit,
+      follower,
+      onWaiting,
+    });
+    if (audit !== undefined) audit.started = outcome.started;
+    if (outcome.kind !== "success") throw failureOf(outcome);
+    ending = "ok";
+    const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
+    return { structured, artifacts, backend: execution?.backend };
+  } catch (error) {
+    if (error instanceof InvocationError) ending = error.code;
+    throw error;
+  } finally {
+    audit?.end(ending);
+    follower.end({ outcome: ending, settlement: "none" });
+    const durationMs = Math.round(clock.monotonicMs() - startMs);
+    logEvent(log, "tool_call.ended", { outcome: ending, durationMs });
+  }
 }
 
 const neverAborts = new AbortController().signal;

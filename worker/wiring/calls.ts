@@ -52,6 +52,7 @@ export interface WiredInvoker {
   readonly checker: SchemaChecker;
   /** The slots of each queue. */
   readonly slots: ReadonlyMap<string, Semaphore>;
+  readonly lentSlots: LentSlots;
 }
 
 /** Parts of an invoker that callers may bring. */
@@ -126,11 +127,12 @@ export function wireInvoker(
     log: host.log,
     clock: host.clock,
   });
+  const lentSlots = new LentSlots(config.sandbox.maxSuspended);
   const invoker: Invoker = createInvoker({
     ...resolving,
     holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),
     slotsOf,
-    lentSlots: new LentSlots(config.sandbox.maxSuspended),
+    lentSlots,
     gateways,
     starts,
     store: counted,
@@ -149,7 +151,7 @@ export function wireInvoker(
     checker,
     clock: host.clock,
   });
-  return { invoker, starts, checker, slots };
+  return { invoker, starts, checker, slots, lentSlots };
 }
 
 /** A consumer that has not started. The caller disposes it after the last call. */

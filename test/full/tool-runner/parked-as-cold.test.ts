@@ -15,6 +15,8 @@ await import("../../integration/tool-runner/context.test.ts");
 await import("../../integration/tool-runner/ending.test.ts");
 await import("../../integration/tool-runner/facade.test.ts");
 await import("../../integration/tool-runner/failures.test.ts");
+await import("../../integration/tool-runner/programs/failures.test.ts");
+await import("../../integration/tool-runner/programs/values.test.ts");
 await import("../../integration/tool-runner/results/results.test.ts");
 await import("../../integration/tool-runner/stand-ins.test.ts");
 await import("../../integration/tool-runner/statuses.test.ts");

@@ -1,5 +1,7 @@
 /**
  * Tools that call tools of other workers, over the brokers with queues.
+ *
+ * @module-tag full
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -81,9 +83,8 @@ async function startPair(namespace: string, brokerOf: BrokerOf): Promise<Agent> 
 
 function testPair(
   place: () => Promise<{ readonly namespace: string; readonly brokerOf: BrokerOf }>,
-  tags: readonly string[],
 ): void {
-  test("two workers call each other to the bound of depth", { tags: [...tags] }, async () => {
+  test("two workers call each other to the bound of depth", async () => {
     const { namespace, brokerOf } = await place();
     const agent = await startPair(namespace, brokerOf);
     const call = (to: readonly string[]) =>
@@ -105,7 +106,7 @@ describe("on RabbitMQ", () => {
     const given = { url: node().url, namespace, maxUnsettled };
     const brokerOf: BrokerOf = (group) => amqpBroker({ ...given, group });
     return Promise.resolve({ namespace, brokerOf });
-  }, []);
+  });
 });
 
 describe("on Solace", () => {
@@ -115,5 +116,5 @@ describe("on Solace", () => {
     const namespace = "test/remote";
     const given = { host: `127.0.0.1:${server.port}`, namespace, maxUnsettled };
     return { namespace, brokerOf: (group) => solaceBroker({ ...given, group }) };
-  }, []);
+  });
 });

@@ -176,11 +176,10 @@ describe("two workers", () => {
       { pong: { ...digs, gateway: { remote: ["ping"] } } },
       { SANDBOX_MAX_CONCURRENT: "1", SANDBOX_MAX_SUSPENDED: "8" },
     );
-    const calls = [pair.one, pair.one, pair.other].map((rig) =>
-      rig === pair.one
-        ? rig.call("ping", { level: 0, to: ["pong", "ping"] })
-        : rig.call("pong", { level: 0, to: ["ping", "pong"] }),
-    );
+    const calls = [
+      pair.one.call("ping", { level: 0, to: ["pong", "ping"] }),
+      pair.other.call("pong", { level: 0, to: ["ping", "pong"] }),
+    ];
     for (const answer of await Promise.all(calls))
       expect(resultOf(answer)).toEqual({ level: 3, code: "LIMIT_REACHED" });
   });

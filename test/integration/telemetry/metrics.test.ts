@@ -89,6 +89,7 @@ test("slots, waiting calls and idle sandboxes are those of the moment", async ()
   await untilPage({
     'str_slots{queue="default"}': 3,
     'str_slots_used{queue="default"}': 0,
+    str_slots_lent: 0,
     'str_idle_sandboxes{tool="sleeps",profile="standard"}': 1,
     'str_idle_sandboxes_wanted{tool="sleeps",profile="standard"}': 1,
     'str_idle_hits_total{tool="sleeps",profile="standard"}': 0,

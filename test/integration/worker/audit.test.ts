@@ -31,6 +31,9 @@ def passes(ctx):
             ctx.save_artifact_text(name + ".out", file.read())
     return {}
 
+async def asks(ctx, tool):
+    return dict(await ctx.tools.call(tool))
+
 def saves_two(ctx):
     ctx.save_artifact_text("a.txt", "a")
     ctx.save_artifact_text("b.txt", "b")
@@ -76,6 +79,27 @@ const durationMs = expect.any(Number) as number;
 const saving = (name: string) => ({ module: "saving", function: name });
 
 describe("a call", () => {
+  test("by a tool has lines of its own, which name the call that made it", async () => {
+    const { rig, path } = await startAudited({
+      asks: { ...saving("asks"), gateway: { tools: ["saves_two"] } },
+      saves_two: { ...saving("saves_two"), allowed_callers: ["programmatic"] },
+    });
+    expect(await rig.call("asks", { tool: "saves_two" })).toMatchObject({ kind: "success" });
+    const lines = await auditLines(path, 2);
+    const outer = lines[0]?.["call"];
+    expect(lines.map(ownFacts)).toMatchObject([
+      { event: "call.start", tool: "asks" },
+      { event: "call.start", tool: "saves_two", parent: outer },
+      { event: "artifact.write", tool: "saves_two", parent: outer },
+      { event: "artifact.write", tool: "saves_two", parent: outer },
+      { event: "call.end", tool: "saves_two", parent: outer, outcome: "ok", started: true },
+      { event: "call.end", tool: "asks", outcome: "ok", started: true },
+    ]);
+    const inner = lines.filter(({ tool }) => tool === "saves_two").map(({ call }) => call);
+    expect(new Set(inner).size).toBe(1);
+    expect(inner[0]).not.toBe(outer);
+  });
+
   test("has a line for its start, each artifact that it reads and saves, and its end", async () => {
     const { rig, path } = await startAudited({ passes: saving("passes") });
     await save(rig, "data.csv", "first");

@@ -132,10 +132,12 @@ async function openTemplateHost(
 
 function argumentsOf(module: string, name: string, args: object) {
   const inWork = (file: string): string => join(workDirInside, file);
+  const called =
+    module === ""
+      ? { program: { language: "python" }, args: { code: name, inputs: args } }
+      : { module, function: name, args };
   return {
-    module,
-    function: name,
-    args,
+    ...called,
     status_pipe: inWork(workDirNames.status),
     result_file: inWork(workDirNames.result),
     output_dir: inWork(workDirNames.output),

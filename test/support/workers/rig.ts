@@ -28,7 +28,8 @@ const nodeFixtureTools = fileURLToPath(new URL("../../fixtures/tools-node/", imp
 
 /** One tool of a rig's manifest, in the manifest's own words. */
 export interface RigTool {
-  readonly runtime?: "python" | "node" | "executable" | "go";
+  readonly runtime?: "python" | "node" | "executable" | "go" | "code";
+  readonly languages?: readonly string[];
   readonly module?: string;
   readonly executable?: string;
   readonly tool_dir?: string;
@@ -177,7 +178,9 @@ export function manifestText(
 ): string {
   const entries = Object.entries(tools).map(([name, tool]) => [
     name,
-    tool.executable === undefined ? { module: "misbehaving", ...tool } : tool,
+    tool.executable === undefined && tool.runtime !== "code"
+      ? { module: "misbehaving", ...tool }
+      : tool,
   ]);
   // JSON is YAML.
   return JSON.stringify(
@@ -217,7 +220,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   }
   const manifestPath = join(base, "manifest.yaml");
   await makeToolsDir(fixtureTools, toolsDir, options.files, options.toolsDirMode);
-  if (Object.values(options.tools).some(({ runtime }) => runtime === "node"))
+  if (Object.values(options.tools).some(needsNode))
     await makeToolsDir(nodeFixtureTools, nodeToolsDir, options.nodeFiles, options.toolsDirMode);
   await writeFile(manifestPath, manifestText(options.tools, options.credentials));
 
@@ -269,11 +272,22 @@ export async function startRig(options: RigOptions): Promise<Rig> {
         }),
       ),
     untilWaiting: (tool, count = 1) => {
-      const { runtime = "python" } = options.tools[tool] ?? {};
+      const given = options.tools[tool] ?? {};
+      const runtime =
+        given.runtime === "code" ? firstInterpreter(given) : (given.runtime ?? "python");
       return untilWaiting(worker, tool, count, () => isCodeSettled(logLines, runtime));
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+function needsNode({ runtime, languages }: RigTool): boolean {
+  return runtime === "node" || (runtime === "code" && languages?.join() !== "python");
+}
+
+/** Of programs, which those of other languages need not wait for. */
+function firstInterpreter({ languages = ["python"] }: RigTool): string {
+  return languages[0] === "python" ? "python" : "node";
 }
 
 /** Rejects when they do not wait in time, with what there is. */

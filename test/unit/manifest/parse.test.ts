@@ -602,7 +602,7 @@ describe("a wrong field is refused with what is accepted and what was found:", (
   test.for<[string, string]>([
     [
       "runtime: go",
-      '6:14: tool "x": runtime: expected one of python, node, executable, found "go"',
+      '6:14: tool "x": runtime: expected one of python, node, executable, code, found "go"',
     ],
     ["idempotent: no way", '6:17: tool "x": idempotent: expected true or false, found "no way"'],
     [

@@ -12,9 +12,12 @@ describe("the JSON Schema of the manifest", () => {
 
   const fieldsOf = (...names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, { description: expect.any(String) as string }]));
-  const common = [
+  const always = [
     ...["description", "timeout_seconds", "sandbox_profile", "limits", "network", "isolate"],
     ...["mounts", "devices", "idempotent", "queue", "start", "warm", "env"],
+  ];
+  const common = [
+    ...always,
     ...["instructions", "parameters", "output_schema", "config_schema", "artifact_params"],
     ...["validate", "coerce"],
   ];
@@ -41,6 +44,10 @@ describe("the JSON Schema of the manifest", () => {
                 required: ["executable"],
                 properties: fieldsOf("runtime", "executable", "tool_dir", "tools", ...common),
               },
+              ...["python", "node", "runtime"].map((own) => ({
+                required: ["runtime"],
+                properties: fieldsOf("runtime", "languages", own, "instructions", ...always),
+              })),
             ],
           },
         },
@@ -59,7 +66,7 @@ describe("the JSON Schema of the manifest", () => {
     const tools = (
       schema as { properties: { tools: { additionalProperties: { anyOf: object[] } } } }
     ).properties.tools.additionalProperties.anyOf;
-    expect(tools).toHaveLength(3);
+    expect(tools).toHaveLength(6);
     for (const tool of tools) {
       expect(tool).not.toHaveProperty("additionalProperties");
       expect(tool).toHaveProperty("properties.limits.anyOf[0].additionalProperties", false);

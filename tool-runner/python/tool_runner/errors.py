@@ -11,12 +11,17 @@ _LIMITS = {errno.ENOMEM: "memory", errno.EMFILE: "open_files", errno.EFBIG: "fil
 
 
 class Failure(Exception):
-    """An error answer: a code of the protocol, a text for the caller, a limit that was met."""
+    """An error answer: a code of the protocol, a text for the caller, a limit that was met, facts
+    for programs.
+    """
 
-    def __init__(self, code: str, text: str, limit: "str | None" = None) -> None:
+    def __init__(
+        self, code: str, text: str, limit: "str | None" = None, data: "dict | None" = None
+    ) -> None:
         super().__init__(text)
         self.code = code
         self.limit = limit
+        self.data = data
 
 
 def describe(error: BaseException) -> str:
@@ -28,20 +33,21 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException, subject: str = "Tool") -> Failure:
     """The answer to an exception of the tool. Raises a SystemExit whose status is a failure."""
     if isinstance(error, SystemExit):
         code = error.code
         if isinstance(code, int) and code & 0xFF != 0:
             raise error
-        return Failure("EXECUTION_ERROR", f"Tool called sys.exit({'' if code is None else repr(code)})")
+        text = f"{subject} called sys.exit({'' if code is None else repr(code)})"
+        return Failure("EXECUTION_ERROR", text)
     print_traceback(error)
     if isinstance(error, ToolError):
         return Failure("TOOL_ERROR", str(error) or "The tool reported an error without a text")
     if isinstance(error, MemoryError):
-        text = "Tool raised MemoryError: it needs more memory than its sandbox may use"
+        text = f"{subject} raised MemoryError: it needs more memory than its sandbox may use"
         return Failure("EXECUTION_ERROR", text, "memory")
-    return Failure("EXECUTION_ERROR", f"Tool raised {describe(error)}", _limit_of(error))
+    return Failure("EXECUTION_ERROR", f"{subject} raised {describe(error)}", _limit_of(error))
 
 
 def _limit_of(error: BaseException) -> "str | None":

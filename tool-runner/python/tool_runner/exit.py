@@ -76,9 +76,9 @@ def warm_up() -> None:
 
 
 def _flush_output() -> None:
-    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
         try:
-            stream.flush()
+            getattr(sys, name).flush()
         except Exception:
             # Nothing reads it any more. Python would end with status 120.
             os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -35,13 +35,15 @@ def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
 
 
 def load(module: str, channel: int, has_gateway: bool) -> "int | None":
-    """Imports a module and what its calls need. Reports and ends where it cannot be imported.
+    """Imports a module and what its calls need; without a module, what programs need. Reports and
+    ends where it cannot be imported.
 
     Returns the exit status of a process that the module has forked.
     """
     runner_pid = os.getpid()
     try:
-        __import__(module)
+        if module:
+            __import__(module)
     except BaseException as error:
         if os.getpid() != runner_pid:
             return 1
@@ -51,7 +53,7 @@ def load(module: str, channel: int, has_gateway: bool) -> "int | None":
     _load_what_calls_need(module, has_gateway)
     try:
         for _ in range(_WARM_UPS):
-            warm_up()
+            warm_up(module)
     except Exception as error:
         refuse(channel, f"the runner cannot work after its import: {describe(error)}")
     return None
@@ -104,8 +106,12 @@ def _take_channel() -> int:
 
 def _load_what_calls_need(module: str, has_gateway: bool) -> None:
     if has_gateway:
-        from secure_tool_runtime.gateway import tools  # noqa: F401
-    from . import artifact_parameters, class_tools, results, values  # noqa: F401
+        from secure_tool_runtime.gateway import channel, tools  # noqa: F401
+    from . import values  # noqa: F401
+
+    if not module:
+        return  # The warm-up loads the rest, but for asyncio: few programs await.
+    from . import artifact_parameters, class_tools, results  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
         from secure_tool_runtime import dumping  # noqa: F401

@@ -7,7 +7,9 @@ from .errors import Failure, describe, without_directories
 from .json_codec import decode, encode
 
 ERROR_MAX_CHARACTERS = 4000
-_REQUIRED = ("module", "result_file", "output_dir")
+_REQUIRED = ("result_file", "output_dir")
+_REQUIRED_OF_TOOLS = ("module", *_REQUIRED)
+_LANGUAGE = "python"
 # What a member is when it is absent or null; its type is the type it must have.
 _DEFAULTS = {
     "module": "",
@@ -33,6 +35,7 @@ _DEFAULTS = {
     "load_only": False,
     "describe": False,
     "gateway": {},
+    "program": {},
 }
 
 
@@ -48,11 +51,27 @@ class Call:
                 value = default
             if type(value) is not type(default):
                 raise ValueError(f'"{name}" must be {_json_name(default)}, not {_json_name(value)}')
-            if name in _REQUIRED and not value:
-                raise ValueError(f'"{name}" is missing')
             setattr(self, name, value)
-        if not self.function and not self.class_name:
+        for name in _REQUIRED if self.is_program else _REQUIRED_OF_TOOLS:
+            if not getattr(self, name):
+                raise ValueError(f'"{name}" is missing')
+        if self.is_program:
+            self._check_program()
+        elif not self.function and not self.class_name:
             raise ValueError('"function" and "class_name" are missing')
+
+    @property
+    def is_program(self) -> bool:
+        """Whether `args` has the source text that runs in place of a tool."""
+        return self.program.get("language") is not None
+
+    def _check_program(self) -> None:
+        if self.program["language"] != _LANGUAGE:
+            raise ValueError(f'"program.language" must be {_LANGUAGE}')
+        if not isinstance(self.args.get("code"), str):
+            raise ValueError('"args.code" must be a string')
+        if not isinstance(self.args.get("inputs") or {}, dict):
+            raise ValueError('"args.inputs" must be an object')
 
 
 def take_call(path: str) -> Call:
@@ -103,6 +122,8 @@ def error_document(failure: Failure, call: Call) -> bytes:
     document = {"error": text, "error_code": failure.code}
     if failure.limit is not None:
         document["error_limit"] = failure.limit
+    if failure.data is not None:
+        document["error_data"] = failure.data
     return encode(document)
 
 

@@ -1,9 +1,9 @@
 """Values inside a tool's result that JSON does not know, as values that it knows."""
 
 
-def plain(value: object) -> object:
-    """Members of an object, numbers of numpy, text of anything else. Raises TypeError for values
-    that are still to come.
+def plain(value: object, otherwise: object = str) -> object:
+    """Members of an object, numbers of numpy, `otherwise` of anything else. Raises TypeError for
+    values that are still to come.
     """
     problem = pending_kind(value)
     if problem:
@@ -13,7 +13,7 @@ def plain(value: object) -> object:
         return members
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return value.tolist()
-    return str(value)
+    return otherwise(value)
 
 
 def members_of(value: object) -> object:

@@ -1,6 +1,8 @@
 /**
- * The audit lines of one delivery: its call's start and end, and each access to an artifact.
+ * The audit lines of one delivery, or of one call by a tool: its start and end, and each access to
+ * an artifact.
  */
+import { createHash } from "node:crypto";
 import type { Delivery } from "../../broker/broker.ts";
 import { type ErrorCode, InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
@@ -35,12 +37,12 @@ export interface AuditParts {
 /** Facts of all lines of a call. */
 type CallFacts = Pick<
   AuditEvent,
-  "call" | "tool" | "request" | "task" | "agent" | "user" | "session"
+  "call" | "tool" | "parent" | "request" | "task" | "agent" | "user" | "session"
 >;
 
 type OwnFacts = Omit<AuditEvent, keyof CallFacts>;
 
-/** The handler creates it for each delivery, and ends it once. */
+/** Its owner creates it for each delivery and each call by a tool, and ends it once. */
 export class CallAudit {
   /** Whether the tool may have run at this delivery. */
   started = false;
@@ -72,6 +74,17 @@ export class CallAudit {
     return new CallAudit(audit, clock, { call: digest, tool });
   }
 
+  /** The lines of a call that the tool of this one makes, in the same caller's name. */
+  inner(callId: string, tool: string): CallAudit {
+    const call = createHash("sha256").update(callId).digest("hex").slice(0, callDigits);
+    return new CallAudit(this.#log, this.#clock, {
+      ...this.#facts,
+      call,
+      tool,
+      parent: this.#facts.call,
+    });
+  }
+
   /** Adds what a request, valid or not, says of its caller. */
   identify(document: unknown): void {
     const { id, taskId, appName, userId, sessionId } = readNames(document);
@@ -86,7 +99,7 @@ export class CallAudit {
    * Records the start of a valid call and the artifacts in its request. Throws InvocationError
    * `TOOL_NOT_AVAILABLE` when the log is required and cannot be written.
    */
-  async start({ preloaded }: Invocation, signal: AbortSignal): Promise<void> {
+  async start({ preloaded }: Pick<Invocation, "preloaded">, signal: AbortSignal): Promise<void> {
     const sent = Array.from(preloaded.values(), ({ filename, version, bytes }) => ({
       event: "artifact.read" as const,
       source: "request",

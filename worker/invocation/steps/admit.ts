@@ -10,6 +10,7 @@ import { requireRepeatable } from "../claims/redelivery.ts";
 import type { CallRecord } from "../call-record.ts";
 import { type CallTimes, type TimeBounds, callTimes } from "../limits.ts";
 import { type ArgumentParts, checkArguments } from "./check-schemas.ts";
+import { type Program, programOf } from "../programs/program.ts";
 import { type ResolveParts, requireCaller, resolveProfile, resolveTool } from "./resolve.ts";
 
 /** Dependencies of {@link admit}. */
@@ -26,6 +27,8 @@ export interface AdmittedCall {
   readonly tool: ToolEntry;
   readonly profile: Profile;
   readonly times: CallTimes;
+  /** What the call brings to run; undefined for a tool with code of its own. */
+  readonly program?: Program;
 }
 
 /** An admitted call; its owner disposes `code` when the call has ended. */
@@ -53,8 +56,9 @@ const chain: readonly AdmissionCheck[] = [
 ];
 
 /**
- * The invocation is the one to run, with checked arguments. Throws InvocationError
- * `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`, CallTooOld, or the signal's reason.
+ * The invocation is the one to run, with checked arguments; the tool is what runs a program. Throws
+ * InvocationError `TOOL_NOT_AVAILABLE`, `NOT_REPEATED` or `INVALID_REQUEST`, CallTooOld, or the
+ * signal's reason.
  */
 export async function admit(
   parts: AdmitParts,
@@ -76,5 +80,5 @@ export async function admit(
   const call = { invocation, tool, profile, times };
   for (const check of chain) await check({ ...call, caller, nowMs: parts.clock.nowMs() });
   const checked = await checkArguments(parts, tool, invocation, signal);
-  return { ...call, invocation: checked, code: held.move() };
+  return { ...call, invocation: checked, ...programOf(tool, checked), code: held.move() };
 }

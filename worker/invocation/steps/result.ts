@@ -11,6 +11,7 @@ import {
   limitFacts,
   limitNames,
 } from "../../protocol/resource-limits.ts";
+import type { ProgramFailure } from "../../protocol/tool-calls/program.ts";
 import type { CapturedOutput, ExitReport } from "../../sandbox/sandbox.ts";
 import { type LeftFile, type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { decodeJson } from "../../support/json/json-decoder.ts";
@@ -55,6 +56,22 @@ const outputNote = z.object({
   description: z.string().max(2_000).nullish().catch(undefined),
 });
 
+/** Lines of a program's stack, and characters of each. */
+const maxStackLines = 20;
+const maxStackLine = 300;
+
+const position = z.number().int().min(1).optional().catch(undefined);
+
+const programFailure: z.ZodType<ProgramFailure> = z.object({
+  line: position,
+  column: position,
+  stack: z
+    .array(z.string().transform((line) => line.slice(0, maxStackLine).toWellFormed()))
+    .transform((lines) => lines.slice(0, maxStackLines))
+    .optional()
+    .catch(undefined),
+});
+
 /** Error message by the limit that ended the call. */
 const messages: Readonly<Record<LimitName, string>> = {
   memoryBytes: "Tool needs more memory than its sandbox may use",
@@ -94,10 +111,11 @@ export async function readResult(
   if (!isJsonObject(document)) {
     throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
   }
-  const { error, error_code: code, error_limit: limit, result, outputs } = document;
+  const { error, error_code: code, error_limit: limit, error_data: data } = document;
+  const { result, outputs } = document;
   // Runners of other generations write an empty error beside a result.
   if (typeof error === "string" && error !== "")
-    throw reported(error, code, metLimit(limit, limits));
+    throw reported(error, code, { limit: metLimit(limit, limits), program: failureIn(data) });
   if (!isJsonObject(result)) {
     throw new InvocationError(
       "INTERNAL_ERROR",
@@ -117,11 +135,21 @@ function failed(report: ExitReport): InvocationError {
   return new InvocationError("SANDBOX_FAILED", message, { isToolsText: true });
 }
 
-function reported(error: string, code: unknown, limit: LimitReached | undefined): InvocationError {
+function reported(
+  error: string,
+  code: unknown,
+  facts: Pick<InvocationError, "limit" | "program">,
+): InvocationError {
   const known =
     typeof code === "string" && runnerCodes.has(code) ? (code as ErrorCode) : "TOOL_ERROR";
   const text = error.slice(0, maxErrorLength).toWellFormed();
-  return new InvocationError(known, text, { isToolsText: true, limit });
+  return new InvocationError(known, text, { isToolsText: true, ...facts });
+}
+
+/** The usable parts of where a program failed. */
+function failureIn(data: unknown): ProgramFailure | undefined {
+  const parsed = programFailure.safeParse(data);
+  return parsed.success ? parsed.data : undefined;
 }
 
 /** The limit that the runner reports, without a measured peak. */

@@ -20,7 +20,7 @@ const program = accepts('the path of a program below its directory, such as "bin
 const directory = accepts(
   "the path of a directory below TOOLS_EXECUTABLE_DIR, without . and .. in it",
 );
-const runtime = accepts("one of python, node, executable");
+const runtime = accepts("one of python, node, executable, code");
 const notUsed = { error: "not used together with an executable" };
 const limitMap = accepts("a map of limits");
 const bound = accepts("a number above 0");

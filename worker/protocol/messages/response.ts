@@ -107,10 +107,12 @@ export function errorData({
   limit,
   remainingArtifacts,
   reason,
+  program,
 }: InvocationError): object | undefined {
   const data = {
     ...(reason !== undefined && { reason }),
     ...(limit && limitBody(limit)),
+    ...program,
     ...(remainingArtifacts.length > 0 && { remaining_artifacts: remainingArtifacts }),
   };
   return Object.keys(data).length > 0 ? data : undefined;

@@ -6,8 +6,10 @@ import type { ReconnectingSession } from "../../broker/reconnecting.ts";
 import { type DispatchResult, gatewayErrorOf } from "../../gateway/dispatch.ts";
 import { GatewayError } from "../../gateway/gateway.ts";
 import { RemoteDirectory } from "../../gateway/remote.ts";
+import type { CallAudit } from "../../invocation/audit/call-audit.ts";
 import type { GatewayCall } from "../../invocation/steps/gateway.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
+import { type ErrorCode, errorCodes } from "../../protocol/errors.ts";
 import { maxMessageBytes } from "../../protocol/limits.ts";
 import { readAnswer } from "../../protocol/messages/answer.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
@@ -69,19 +71,24 @@ export class RemoteTools implements AsyncDisposable {
     const { clock } = this.#parts;
     const traceparent = traceparentOf(outer);
     const log = innerLog(this.#parts.log, outer, call, traceparent && traceIdOf(traceparent));
+    const { audit: outerAudit, signal: shutdown } = outer.context;
+    const audit = outerAudit?.inner(call.callId, call.toolName);
     const startMs = clock.monotonicMs();
-    const ended = (outcome: string): void => {
-      const durationMs = Math.round(clock.monotonicMs() - startMs);
-      logEvent(log, "tool_call.ended", { outcome, durationMs });
-    };
+    let ending: "ok" | ErrorCode = "INTERNAL_ERROR";
     logEvent(log, "tool_call.received");
     try {
-      const result = await this.#exchange(outer, call, signal);
-      ended("ok");
+      await audit?.start({ preloaded: new Map() }, shutdown);
+      const result = await this.#exchange(outer, call, audit, signal);
+      ending = "ok";
       return result;
     } catch (error) {
-      ended(gatewayErrorOf(error).code);
+      const { code } = gatewayErrorOf(error);
+      ending = errorCodes.find((each) => each === code) ?? ending;
       throw error;
+    } finally {
+      audit?.end(ending);
+      const durationMs = Math.round(clock.monotonicMs() - startMs);
+      logEvent(log, "tool_call.ended", { outcome: ending, durationMs });
     }
   }
 
@@ -94,6 +101,7 @@ export class RemoteTools implements AsyncDisposable {
   async #exchange(
     outer: GatewayCall,
     call: InnerCall,
+    audit: CallAudit | undefined,
     signal: AbortSignal,
   ): Promise<DispatchResult> {
     const { namespace, clock } = this.#parts;
@@ -111,6 +119,7 @@ export class RemoteTools implements AsyncDisposable {
           // Of another worker's tool nothing is known: only the calling entry can say so.
           outer.onBegin({ idempotent: outer.tool.gateway?.isIdempotent ?? false });
           outer.context.onWaiting?.();
+          if (audit !== undefined) audit.started = true;
         },
       },
       stopped,

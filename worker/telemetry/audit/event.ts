@@ -34,6 +34,7 @@ export const auditFields = {
     "Names one call in all its lines, on every worker and at every delivery.",
   ],
   tool: ["if the topic names one", "The tool of the call's topic."],
+  parent: ["calls by tools", "The `call` of the tool that made the call."],
   request: ["if the request has a usable one", "The `id` of the request."],
   task: ["likewise", "Its `task_id`."],
   agent: ["likewise", "Its `app_name`."],

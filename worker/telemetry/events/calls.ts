@@ -61,6 +61,12 @@ export const callEvents = {
     facts: { running: "number", waiting: "number" },
     when: "The call waits for a slot, or is refused.",
   },
+  "program.received": {
+    level: "info",
+    message: "program received",
+    facts: { language: "text", sha256: "text", bytes: "number" },
+    when: "The call brings a [program](programs.md); `sha256` is that of its source.",
+  },
   "call.staging_inputs": {
     level: "debug",
     message: "staging inputs",

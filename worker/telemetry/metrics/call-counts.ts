@@ -30,7 +30,10 @@ function settlementsAtZero(): Tally<"settlement"> {
 
 /** Slots and queues have samples of their own. */
 type CallMetricName =
-  | Exclude<keyof typeof callMetrics, "str_slots" | "str_slots_used" | "str_calls_waiting">
+  | Exclude<
+      keyof typeof callMetrics,
+      "str_slots" | "str_slots_used" | "str_slots_lent" | "str_calls_waiting"
+    >
   | Extract<
       keyof typeof sandboxMetrics,
       `str_sandboxes_${string}` | `str_tool_${string}` | `str_limits_${string}`

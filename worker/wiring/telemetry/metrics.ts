@@ -6,6 +6,7 @@ import type { Config } from "../../config/config.ts";
 import { packageVersion } from "../../config/version.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
 import type { PoolStats, Starts } from "../../pool/starts.ts";
+import type { LentSlots } from "../../invocation/slots/call-slot.ts";
 import type { Semaphore } from "../../support/semaphore.ts";
 import type { Health, MakePage } from "../../telemetry/health.ts";
 import { type EventLog, logEvent } from "../../telemetry/log-event.ts";
@@ -27,6 +28,7 @@ export interface MeasuredParts {
   readonly foundation: Pick<Foundation, "catalog" | "environments" | "store">;
   readonly session: Pick<ReconnectingSession, "connected" | "connections" | "unconfirmed">;
   readonly slots: ReadonlyMap<string, Pick<Semaphore, "capacity" | "inUse" | "waiting">>;
+  readonly lentSlots: Pick<LentSlots, "count">;
   readonly starts: Pick<Starts, "stats">;
   /** Answers without a receiver at the broker. */
   readonly unroutable: () => number;
@@ -90,6 +92,7 @@ export class WorkerMetrics implements Disposable {
       ...processSamples,
       str_slots: () => this.#ofSlots(({ capacity }) => capacity),
       str_slots_used: () => this.#ofSlots(({ inUse }) => inUse),
+      str_slots_lent: () => this.#read(({ lentSlots }) => lentSlots.count),
       str_calls_waiting: () => this.#ofSlots(({ waiting }) => waiting),
       str_idle_sandboxes: () => this.#ofPools(({ idle }) => idle),
       str_idle_sandboxes_wanted: () => this.#ofPools(({ target }) => target),
@@ -136,11 +139,16 @@ export class WorkerMetrics implements Disposable {
     }));
   }
 
+  /** Those of programs have a pool for each interpreter. */
   #ofPools(read: (stats: PoolStats) => number): readonly Sample[] {
-    return (this.#parts?.starts.stats ?? []).map((stats) => ({
-      labels: { tool: stats.tool, profile: stats.profile },
-      value: read(stats),
-    }));
+    const sums = new Map<string, { labels: Record<string, string>; value: number }>();
+    for (const stats of this.#parts?.starts.stats ?? []) {
+      const { tool, profile } = stats;
+      const key = JSON.stringify([tool, profile]);
+      const before = sums.get(key)?.value ?? 0;
+      sums.set(key, { labels: { tool, profile }, value: before + read(stats) });
+    }
+    return [...sums.values()];
   }
 
   #tools(): readonly Sample[] {

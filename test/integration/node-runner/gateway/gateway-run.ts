@@ -1,5 +1,6 @@
 /**
- * Runs the real Node tool runner with a channel whose other end is a gateway of the test's.
+ * Runs the real tool runners, Node's unless a program is in Python, with a channel whose other end
+ * is a gateway of the test's.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,6 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { python, runnerEntry } from "../../tool-runner/run-tool.ts";
 import { main, parkCommand, runnerDir, toolsDirectory } from "../run-node-tool.ts";
 
 /** A line of the runner's. */
@@ -62,6 +64,16 @@ export const failure = (payload: object): Answer => ({ type: "error", payload })
 export const result = (structured: object, artifacts: readonly object[] = []): Answer =>
   response({ structured, artifacts });
 
+/** Commands that start a runner, for a call and before it. */
+interface RunnerCommands {
+  readonly main: readonly string[];
+  readonly park: readonly string[];
+}
+
+const nodeRunner: RunnerCommands = { main, park: parkCommand };
+const pythonMain = [python, "-I", "-B", runnerEntry];
+const pythonRunner: RunnerCommands = { main: pythonMain, park: [...pythonMain, "--park"] };
+
 /** The wake channel of a parked runner is 3. */
 const gatewayFd = 4;
 const environment = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
@@ -92,7 +104,8 @@ export function runModule(
   { members = {}, ...options }: GatewayRunOptions = {},
 ): Promise<GatewayRun> {
   const call = { module: "tool.mjs", function: "run", ...members };
-  return runCall({ "tools/tool.mjs": source }, serve, { ...options, members: call });
+  const files = { "tools/tool.mjs": source };
+  return runCall(nodeRunner, files, serve, { ...options, members: call });
 }
 
 /** Runs a program to its end, beside files of the directory of tools. */
@@ -104,10 +117,12 @@ export function runProgram(
   const call = { program: { language }, args: { code, inputs }, ...options.members };
   const entries = Object.entries({ "empty.mjs": "", ...files });
   const inTools = Object.fromEntries(entries.map(([name, text]) => [`tools/${name}`, text]));
-  return runCall(inTools, serve, { ...options, members: call });
+  const runner = language === "python" ? pythonRunner : nodeRunner;
+  return runCall(runner, inTools, serve, { ...options, members: call });
 }
 
 async function runCall(
+  runner: RunnerCommands,
   files: Readonly<Record<string, string>>,
   serve: Serve,
   { isParked = isParking, hasOwnCopy = false, members = {} }: GatewayRunOptions,
@@ -127,8 +142,8 @@ async function runCall(
   });
   if (!isParked) await writeFile(argsFile, call);
   const argv = isParked
-    ? [...fromThree, ...parkCommand, "program" in members ? "" : "tool.mjs", toolsDir, argsFile]
-    : [...main, argsFile];
+    ? [...fromThree, ...runner.park, "program" in members ? "" : "tool.mjs", toolsDir, argsFile]
+    : [...runner.main, argsFile];
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, {
     cwd: directory,

@@ -1,12 +1,11 @@
 """What a tool calls others by: `tools`, which is `ctx.tools`, too."""
 
+import _thread
 import os
-import threading
 
 from secure_tool_runtime import gateway
 
 from . import requests
-from .channel import Channel
 from .results import ChainResult, ToolCallError, ToolCallResult
 
 TYPE_CHECKING = False
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypeVar
 
+    from .channel import Channel
     from .requests import Steps
 
     _Result = TypeVar("_Result")
@@ -23,10 +23,10 @@ class _Gateway:
     """The gateway of this process's call, opened at its first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
         self._channel: "Channel | None" = None
 
-    def channel(self) -> Channel:
+    def channel(self) -> "Channel":
         """Raises ToolCallError without a gateway, RuntimeError in a forked process."""
         given = gateway.of_call
         if given is None:
@@ -36,6 +36,9 @@ class _Gateway:
             raise RuntimeError("a process that a tool has forked cannot call other tools")
         with self._lock:
             if self._channel is None:
+                # Programs have `tools` without using it, and this takes 9 ms.
+                from .channel import Channel
+
                 self._channel = Channel(descriptor)
             return self._channel
 

@@ -30,11 +30,14 @@ _SIGNAL_BASE = 128  # An exit code is 128 + the number of a signal, as in shells
 class Children:
     """Makes the children of this process."""
 
-    def __init__(self, settings: dict, channel: int, args_file: str, generators: object) -> None:
+    def __init__(
+        self, settings: dict, module: str, channel: int, args_file: str, generators: object
+    ) -> None:
         """Raises KeyError, ValueError or OSError for settings, or a machine, that do not fit."""
         self._isolation = Isolation(settings)
         self._has_gateway = settings["gateway"]
         self._generators = generators
+        self._module = module
         self._channel = channel
         self._args_file = args_file
 
@@ -101,7 +104,7 @@ class Children:
             os.dup2(source, target)
         close_all_but({0, 1, 2, wake} if gateway is None else {0, 1, 2, wake, gateway})
         self._isolation.limit()
-        warm_up()
+        warm_up(self._module)
         try:
             return serve(wake, self._args_file, _report_done, gateway)
         finally:

@@ -36,7 +36,7 @@ def template(argv: "list[str]") -> int:
         return status
     # Garbage may hold open files.
     gc.collect()
-    children = _prepare_children(settings, channel, args_file, own_descriptors)
+    children = _prepare_children(settings, module, channel, args_file, own_descriptors)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -46,7 +46,9 @@ def template(argv: "list[str]") -> int:
     return children.make(map(decode, lines))
 
 
-def _prepare_children(settings: dict, channel: int, args_file: str, own: "set[int]") -> object:
+def _prepare_children(
+    settings: dict, module: str, channel: int, args_file: str, own: "set[int]"
+) -> object:
     """Refuses a tool that may not be forked, or whose children cannot be isolated."""
     # After the module, which may have another one by the name of one that these need.
     try:
@@ -55,7 +57,7 @@ def _prepare_children(settings: dict, channel: int, args_file: str, own: "set[in
         from .reseeding import Generators
 
         generators = Generators()
-        children = Children(settings, channel, args_file, generators)
+        children = Children(settings, module, channel, args_file, generators)
     except Exception as error:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
     places = {path: set() for path in settings["tmpfs"]}

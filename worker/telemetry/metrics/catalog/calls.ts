@@ -22,7 +22,7 @@ export const callMetrics = {
   str_calls_total: {
     type: "counter",
     labels: ["tool", "profile", "outcome"],
-    help: "Deliveries for served tools that have ended.",
+    help: "Deliveries for served tools that have ended, and calls of tools by others.",
   },
   str_calls_refused_total: {
     type: "counter",
@@ -48,6 +48,11 @@ export const callMetrics = {
     type: "gauge",
     labels: ["queue"],
     help: "Calls that have a slot.",
+  },
+  str_slots_lent: {
+    type: "gauge",
+    labels: [],
+    help: "Calls without their slot, which wait for tools that they have called.",
   },
   str_calls_waiting: {
     type: "gauge",
