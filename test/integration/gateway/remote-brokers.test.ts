@@ -3,75 +3,28 @@
  *
  * @module-tag full
  */
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { Writable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../../harness/agent.ts";
 import { startSmfBroker } from "../../../harness/fakes/solace/broker.ts";
 import type { Broker } from "../../../worker/broker/broker.ts";
 import { reconnecting } from "../../../worker/broker/reconnecting.ts";
-import { readConfig } from "../../../worker/config/config.ts";
-import { createLogger } from "../../../worker/telemetry/logger.ts";
-import { createHost } from "../../../worker/wiring/host.ts";
-import { Worker } from "../../../worker/worker.ts";
 import { amqpBroker } from "../../support/brokers/rabbitmq-options.ts";
 import { solaceBroker } from "../../support/brokers/solace-options.ts";
-import { type RigTool, manifestText, reachableDirectory } from "../../support/workers/rig.ts";
-import { sharedPreparations } from "../../support/workers/shared-preparations.ts";
+import { digs, startDiggingWorker } from "../../support/gateway/digging-worker.ts";
 import { newNamespace, useRabbitMQ } from "../amqp/node.ts";
-
-const python = `
-async def digs(ctx, level, to):
-    try:
-        below = await ctx.tools.call(to[0], {"level": level + 1, "to": [to[1], to[0]]})
-    except Exception as error:
-        return {"level": level, "code": error.code, "retryable": error.retryable}
-    return dict(below)
-`;
 
 /** A broker for the workers of a group, which prefetches as many calls as with one slot. */
 type BrokerOf = (group: string) => Broker;
 const maxUnsettled = 2;
 
-/** Starts a worker with one slot and one tool, which ends with the test. */
-async function startWorker(namespace: string, broker: Broker, name: string, tool: RigTool) {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  await mkdir(join(base, "tools"));
-  await writeFile(join(base, "tools", "calls.py"), python);
-  await writeFile(join(base, "manifest.yaml"), manifestText({ [name]: tool }));
-  const environment = {
-    SAM_NAMESPACE: namespace,
-    DEV_BROKER_HOST: "not.used",
-    WORKER_GROUP: name,
-    MANIFEST_PATH: join(base, "manifest.yaml"),
-    TOOLS_PYTHON_DIR: join(base, "tools"),
-    TOOLS_DESCRIBED_BY: "manifest",
-    SANDBOX_WORK_DIR: join(base, "work"),
-    SANDBOX_MIN_FREE_DISK_MB: "1",
-    SANDBOX_MAX_CONCURRENT: "1",
-    SANDBOX_MAX_SUSPENDED: "16",
-    WARM_MAX_MEMORY_MB: "0",
-    HEALTH_PORT: "0",
-  };
-  const log = createLogger("debug", new Writable({ write: (_chunk, _encoding, done) => done() }));
-  const session = reconnecting(broker, { maxAttempts: 1, backoff: { baseMs: 1, capMs: 1 }, log });
-  const host = { ...createHost(log, environment), preparations: sharedPreparations };
-  const worker = new Worker(readConfig(environment), host, { broker: session });
-  onTestFinished(() => worker[Symbol.asyncDispose]());
-  await worker.start(AbortSignal.timeout(30_000));
-}
-
 /** Two workers whose tools call each other, and an agent that calls the first one's. */
 async function startPair(namespace: string, brokerOf: BrokerOf): Promise<Agent> {
-  const digs = { module: "calls", function: "digs", allowed_callers: ["direct", "programmatic"] };
   const tools = {
     ping: { ...digs, gateway: { remote: ["pong", "nowhere"] } },
     pong: { ...digs, gateway: { remote: ["ping"] } },
   };
   for (const [name, tool] of Object.entries(tools))
-    await startWorker(namespace, brokerOf(name), name, tool);
+    await startDiggingWorker(namespace, brokerOf(name), name, tool);
   const connecting = { maxAttempts: 1, backoff: { baseMs: 1, capMs: 1 } };
   const log = { info: () => undefined, warn: () => undefined };
   const broker = reconnecting(brokerOf("agent"), { ...connecting, log });
