@@ -192,7 +192,11 @@ describe("two workers", () => {
         {
           asks: { module: "calls", function: "asks", gateway: { remote: ["adds", "saves"] } },
           finds: { module: "calls", function: "finds", gateway: { remote: ["adds", "private"] } },
-          narrow: { module: "calls", function: "asks", gateway: { remote: ["private", "hidden"] } },
+          narrow: {
+            module: "calls",
+            function: "asks",
+            gateway: { tools: ["adds"], remote: ["private", "hidden"] },
+          },
         },
         {
           adds: { ...programmatic("adds"), description: "Adds prices", validate: false },
@@ -224,6 +228,7 @@ describe("two workers", () => {
       });
       const saved = await one.call("asks", { tool: "saves" });
       expect(resultOf(saved)).toEqual({ result: {}, artifacts: ["saved.txt"] });
+      // In `tools` a name is one of the own manifest.
       for (const tool of ["private", "adds", "nowhere"])
         expect(resultOf(await one.call("narrow", { tool }))).toMatchObject({ code: "NOT_ALLOWED" });
       // It is not announced, and its worker takes no calls from others.
