@@ -163,7 +163,6 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   zod: [
     "harness/invoke/execution-facts.ts",
-    "harness/messages.ts",
     "harness/tool/cases/case-file.ts",
     "worker/config/artifact-variables.ts",
     "worker/config/audit-config.ts",

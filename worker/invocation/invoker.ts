@@ -88,7 +88,8 @@ async function run(
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
   const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
-  const admitted = await admit(parts, request, mayHaveStarted, record, signal);
+  const caller = context.isInner === true ? "programmatic" : "direct";
+  const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
   using _code = admitted.code;
   const { invocation, tool, profile, times, program } = admitted;
   logProgram(program, log);

@@ -2,6 +2,7 @@
  * The tools that an entry of a manifest may call, with their descriptions.
  */
 import type { CatalogTool } from "../../../worker/gateway/catalog.ts";
+import { RemoteDirectory } from "../../../worker/gateway/remote.ts";
 import type { Manifest, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { ToolScope } from "../../../worker/protocol/tool-calls/tool-id.ts";
@@ -45,7 +46,9 @@ export async function readToolsInScope(
   const { manifest } = opened.foundation.catalog;
   const entry = callingEntry(manifest, name);
   const patterns = entry.gateway?.tools ?? [];
-  const tools = await describeAll(callableOf(manifest, patterns), opened, context);
+  const remote = new RemoteDirectory();
+  remote.follow(entry.gateway?.remote ?? []);
+  const tools = await describeAll(callableOf(manifest, patterns), remote, opened, context);
   for (const pattern of patterns) {
     const scope = new ToolScope([pattern]);
     if (tools.some((tool) => scope.allows(tool.entry.id))) continue;
@@ -68,6 +71,7 @@ function callingEntry({ tools, unavailable }: Manifest, name: string): ToolEntry
 /** A tool whose code cannot be described has the manifest's parts; the log has the reason. */
 async function describeAll(
   entries: readonly ToolEntry[],
+  remote: RemoteDirectory,
   { config, host, foundation, descriptionsDir }: LocalFoundation,
   { signal }: Context,
 ): Promise<readonly CatalogTool[]> {
@@ -81,6 +85,11 @@ async function describeAll(
   };
   await Promise.all(entries.map(describe));
   const tools = new Map(entries.map((tool) => [tool.name, tool]));
-  const parts = { tools: () => tools, described: () => described.settled };
+  const parts = {
+    tools: () => tools,
+    described: () => described.settled,
+    // Without a broker nothing is known of them but their names.
+    remote: () => remote.entries,
+  };
   return [...new CallableTools(parts).snapshot().catalog.tools];
 }
