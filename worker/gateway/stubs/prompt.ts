@@ -1,11 +1,11 @@
 /**
  * What an agent is told of an entry with a gateway: how code calls tools, and which there are.
  */
-import type { ProgramLanguage } from "../protocol/tool-calls/program.ts";
-import { withoutDeceptive } from "../support/text/deceptive.ts";
-import type { CatalogTool } from "./catalog.ts";
-import { cut, summaryOf } from "./documents.ts";
-import { objectShapeOf } from "./stubs/shapes.ts";
+import type { ProgramLanguage } from "../../protocol/tool-calls/program.ts";
+import { withoutDeceptive } from "../../support/text/deceptive.ts";
+import type { CatalogTool } from "../catalog.ts";
+import { cut, summaryOf } from "../documents.ts";
+import { objectShapeOf } from "./shapes.ts";
 
 /** Characters of the whole text. */
 export const maxPromptLength = 4_000;
