@@ -83,7 +83,9 @@ function lineOf(tool: CatalogTool, summaryLength: number): string {
   return `- ${id}(${parametersOf(tool)})${summary}`;
 }
 
+/** Their names; an ellipsis where they are not known. */
 function parametersOf({ entry }: CatalogTool): string {
+  if (entry.parameters === undefined) return "…";
   const { members } = objectShapeOf(entry.parameters);
   const names = members.slice(0, maxParameters).map(({ name, isOptional }) => {
     const shown = cut(withoutDeceptive(name.toWellFormed()), maxParameterName);

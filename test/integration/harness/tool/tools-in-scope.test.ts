@@ -35,7 +35,10 @@ tools:
     output_schema: { type: object, properties: { text: { type: string } }, required: [text] }
   secret: { module: sales, function: query }
   report: { module: sales, function: report, gateway: { tools: ["sales:*", upper, secret] } }
-  mine: { runtime: node, module: upper.js, function: upper, gateway: { tools: [upper] } }
+  mine:
+    runtime: code
+    languages: [javascript, python]
+    gateway: { tools: ["sales:*", upper], remote: [weather] }
 `,
 };
 
@@ -68,8 +71,10 @@ test("stubs replace stubs, and nothing else", async () => {
   const stubs = (...args: readonly string[]) =>
     runCli(["tool", "stubs", "mine", "--dir", home.path, ...args]);
   const out = join(home.path, "again");
-  expect(await stubs("--out", out)).toMatchObject({ exitCode: 0 });
-  expect(await stubs("--out", out)).toMatchObject({ exitCode: 0 });
+  const paths = [join(out, "mine_tools.d.ts"), join(out, "mine_tools.pyi")];
+  const written = { exitCode: 0, stdout: `${paths.join("\n")}\n`, stderr: "" };
+  expect(await stubs("--out", out)).toEqual(written);
+  expect(await stubs("--out", out)).toEqual(written);
   const declarations = await readFile(join(out, "mine_tools.d.ts"), "utf8");
   expect(declarations).toContain('"upper": { text: string; [name: string]: unknown; };');
   const refused = await stubs("--out", home.path);
@@ -82,7 +87,7 @@ test("stubs replace stubs, and nothing else", async () => {
 });
 
 test("a prompt is a member of an agent's YAML, with a line for each tool", async () => {
-  const prompt = await runCli(["tool", "prompt", "report", "--dir", home.path]);
+  const prompt = await runCli(["tool", "prompt", "mine", "--dir", home.path]);
   expect(prompt.exitCode).toBe(0);
   const { tool_description: text, ...others } = parse(prompt.stdout) as Record<string, string>;
   expect(others).toEqual({});
@@ -90,18 +95,18 @@ test("a prompt is a member of an agent's YAML, with a line for each tool", async
   expect(text?.split("\n").filter((line) => line.startsWith("- "))).toEqual([
     '- sales:query(region, limit?): "Rows of sales."',
     '- upper(text): "Makes capitals."',
+    "- weather(…)",
   ]);
+  expect(text).toMatch(/^Runs a program in a sandbox\./);
   expect(text).toContain("Python: `result = await tools.call(");
+  expect(text).toContain("JavaScript: `const result = await tools.call(");
+  expect(text).not.toContain("TypeScript");
 });
 
 test("an entry without a gateway is refused, with the names of others", async () => {
-  for (const [name, problem] of [
-    ["query", 'query has no "gateway"; entries that call tools: report, mine'],
-    ["nowhere", "nowhere is not in the manifest; entries that call tools: report, mine"],
-  ] as const) {
-    const result = await runCli(["tool", "prompt", name, "--dir", home.path]);
-    expect(result).toMatchObject({ exitCode: 2, stdout: "", stderr: `error: ${problem}\n` });
-  }
+  const result = await runCli(["tool", "prompt", "query", "--dir", home.path]);
+  const problem = 'query has no "gateway"; entries that call tools: report, mine';
+  expect(result).toMatchObject({ exitCode: 2, stdout: "", stderr: `error: ${problem}\n` });
   const nothing = await runCli(["tool", "stubs", "report", "--dir", join(home.path, "types")]);
   expect(nothing).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("no manifest") });
 });

@@ -21,7 +21,7 @@ describe("a prompt", () => {
   test("says how each language calls tools, and has a line for each tool", () => {
     const prompt = promptFor([salesQuery, { id: "plain" }]);
     expect(linesOf(prompt)).toEqual([
-      "- plain()",
+      "- plain(…)",
       '- sales:query(region, limit?): "Rows of sales."',
     ]);
     expect(prompt).toContain('Python: `result = await tools.call("ID", {"name": value})`');
