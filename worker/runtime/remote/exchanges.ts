@@ -79,9 +79,11 @@ export class Exchanges implements AsyncDisposable {
     const request = outgoing.requestFor(reply);
     let isSent = false;
     let isOpen = false;
+    const stop = AbortSignal.any([stopped, connection]);
+    let end = stop;
     try {
-      const stop = AbortSignal.any([stopped, connection]);
       return await withTimeout(leftMs, clock, stop, async (over) => {
+        end = over;
         await replies.start(over);
         {
           using _sending = await this.#sending.acquire(over);
@@ -97,7 +99,7 @@ export class Exchanges implements AsyncDisposable {
       });
     } catch (error) {
       if (stopped.aborted) throw cancelledCall();
-      if (error instanceof GatewayError || error instanceof InvocationError) throw error;
+      if (!end.aborted && !(error instanceof BrokerError)) throw error;
       throw problemOf(error, isSent, connection);
     } finally {
       if (isOpen) this.#cancel(request, reply);
