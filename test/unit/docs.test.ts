@@ -306,6 +306,8 @@ describe("a command that a page gives exists:", () => {
     "tool describe",
     "tool new",
     "tool test",
+    "tool stubs",
+    "tool prompt",
     "network explain",
     "artifact put",
     "artifact get",

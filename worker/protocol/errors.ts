@@ -138,8 +138,7 @@ export class InvocationError extends Error {
   readonly remainingArtifacts: readonly ArtifactVersion[];
   /** A word for programs, where the code says too little. */
   readonly reason: "egress" | undefined;
-  /** Where the call's program failed, in the tool's words. */
-  readonly program: ProgramFailure | undefined;
+  readonly #program: ProgramFailure | undefined;
 
   constructor(
     code: ErrorCode,
@@ -162,7 +161,12 @@ export class InvocationError extends Error {
     this.limit = options.limit;
     this.remainingArtifacts = options.remainingArtifacts ?? [];
     this.reason = options.reason;
-    this.program = options.program;
+    this.#program = options.program;
+  }
+
+  /** Where the call's program failed. It quotes the source, and no property goes to the log. */
+  get program(): ProgramFailure | undefined {
+    return this.#program;
   }
 
   /** Whether trying again, here later or on another worker, can help. */

@@ -5,14 +5,15 @@
 import { CallBudget } from "../gateway/budget.ts";
 import type { ToolCallRecord } from "../gateway/call-records.ts";
 import { DirectGateway } from "../gateway/direct.ts";
-import { defaultGatewayLimits, maxRefusals, narrowLimits } from "../gateway/limits.ts";
+import { maxRefusals } from "../gateway/limits.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
 import { type CallStore, auditedStore } from "../invocation/audit/audited-store.ts";
-import type {
-  CallGateway,
-  ClosedGateway,
-  GatewayCall,
-  Gateways,
+import {
+  type CallGateway,
+  type ClosedGateway,
+  type GatewayCall,
+  type Gateways,
+  gatewayLimitsOf,
 } from "../invocation/steps/gateway.ts";
 import type { ArtifactScope } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
@@ -44,8 +45,7 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { invocation, tool, channel, context, onAbuse } = call;
   const snapshot = parts.tools.snapshot();
   const { catalog, search } = snapshot;
-  const granted = { ...defaultGatewayLimits, ...(tool.gateway?.limits ?? noCalls) };
-  const limits = narrowLimits(granted, invocation.gateway?.limits ?? {});
+  const limits = gatewayLimitsOf(tool, invocation);
   const budget = new CallBudget(limits, { depth: invocation.depth ?? 0, clock });
   const calls = new ReportedCalls(clock.nowMs());
   const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
@@ -93,9 +93,6 @@ function endedBy({ reason: cause }: AbortSignal): InvocationError {
   const limit = { limit: "toolCalls", bound: maxRefusals } as const;
   return new InvocationError("EXECUTION_ERROR", message, { cause, limit });
 }
-
-/** Of a tool whose entry has no gateway any more. */
-const noCalls = { maxToolCalls: 0 };
 
 /** The calls of one tool, for its report. */
 class ReportedCalls {

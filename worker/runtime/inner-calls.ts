@@ -111,13 +111,12 @@ function innerInvocation(
   });
 }
 
-/** The outer call is not run again once a tool has started that must not run twice. */
-function innerClaim({ onBegin }: GatewayCall): Claimed {
-  const begin = (isRepeatable: boolean): Promise<void> => {
-    onBegin({ idempotent: isRepeatable });
-    return Promise.resolve();
-  };
-  return { mayHaveStarted: false, claim: { isCertain: true, begin }, onNested: onBegin };
+/** A tool that must not run twice starts once for the outer call, wherever that runs. */
+function innerClaim({ onBegin, context }: GatewayCall): Claimed {
+  const begin = (idempotent: boolean): Promise<void> => onBegin({ idempotent });
+  const keep = (): Promise<void> => onBegin({ idempotent: false });
+  const mayHaveStarted = context.claimed?.mayHaveStarted ?? false;
+  return { mayHaveStarted, claim: { isCertain: true, begin, keep } };
 }
 
 function failureOf(outcome: Failed): InvocationError {

@@ -258,7 +258,7 @@ describe("two workers", () => {
 });
 
 describe("a call of a tool of another worker", () => {
-  test("acts for the user of the outer call, with its token", { tags: "promise-G5" }, async () => {
+  test("acts for the user of the outer call, with its token", { tags: "promise-G8" }, async () => {
     await using place = await startWithPeer();
     const { rig, peer, calls } = place;
     const answers = await peer.hears(responseTopic(namespace, "agent", ">"));
@@ -296,7 +296,7 @@ describe("a call of a tool of another worker", () => {
     expect(rig.logLines.join("")).not.toContain("a-token");
   });
 
-  test("takes the first answer to it, and no other", { tags: "promise-G5" }, async () => {
+  test("takes the first answer to it, and no other", { tags: "promise-G8" }, async () => {
     await using place = await startWithPeer();
     const { rig, peer, calls } = place;
     const answer = rig.call("asks", { tool: "weather" });

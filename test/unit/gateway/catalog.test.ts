@@ -29,7 +29,7 @@ describe("a catalog", () => {
   });
 });
 
-describe("a document", () => {
+describe("a document", { tags: "promise-G6" }, () => {
   test("has the first paragraph as summary, and all of it as notes", () => {
     const description = "\n Add\n  numbers. \n \n Of any size.\n";
     const { summary, notes } = documentOf({ description });
