@@ -43,8 +43,8 @@ export async function readToolsInScope(
   await using opened = await openManifestFoundation(options, context);
   const { manifest } = opened.foundation.catalog;
   const entry = callingEntry(manifest, name);
-  const patterns = entry.gateway?.tools ?? [];
-  const tools = await describeAll(callableOf(manifest, patterns), opened, context);
+  const { tools: patterns = [], remote = [] } = entry.gateway ?? {};
+  const tools = await describeAll(callableOf(manifest, patterns), remote, opened, context);
   for (const pattern of patterns) {
     const scope = new ToolScope([pattern]);
     if (tools.some((tool) => scope.allows(tool.entry.id))) continue;
@@ -71,9 +71,13 @@ function callableOf({ tools }: Manifest, patterns: readonly string[]): readonly 
   );
 }
 
-/** A tool whose code cannot be described has the manifest's parts; the log has the reason. */
+/**
+ * A tool whose code cannot be described has the manifest's parts; the log has the reason. Nothing is
+ * known here of tools of other workers.
+ */
 async function describeAll(
   entries: readonly ToolEntry[],
+  remote: readonly string[],
   { config, host, foundation, descriptionsDir }: LocalFoundation,
   { signal }: Context,
 ): Promise<readonly CatalogTool[]> {
@@ -87,6 +91,11 @@ async function describeAll(
   };
   await Promise.all(entries.map(describe));
   const tools = new Map(entries.map((tool) => [tool.name, tool]));
-  const parts = { tools: () => tools, described: () => described.settled };
-  return [...new CallableTools(parts).snapshot().catalog.tools];
+  const others = remote.map((id) => ({ id }));
+  const callable = new CallableTools({
+    tools: () => tools,
+    described: () => described.settled,
+    remote: () => others,
+  });
+  return [...callable.snapshot().catalog.tools];
 }

@@ -33,8 +33,8 @@ export interface ExchangeParts {
 /** A request that is to be sent. */
 export interface Outgoing {
   readonly requestFor: (reply: ExpectedReply) => OutboundMessage;
-  /** Told right before the request may reach a worker. */
-  readonly onSend: () => void;
+  /** Told right before the request may reach a worker, which waits for it. */
+  readonly onSend: () => Promise<void>;
   readonly leftMs: number;
 }
 
@@ -87,7 +87,8 @@ export class Exchanges implements AsyncDisposable {
         await replies.start(over);
         {
           using _sending = await this.#sending.acquire(over);
-          outgoing.onSend();
+          await outgoing.onSend();
+          over.throwIfAborted();
           isSent = isOpen = true;
           const outcome = await session.publish(request, over);
           isOpen = outcome !== "unroutable";
