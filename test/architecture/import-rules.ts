@@ -93,7 +93,7 @@ export const harnessToolMayImport: readonly string[] = [
   "worker/discovery/described-tools.ts",
   "worker/egress/edge/credential-sources.ts",
   "worker/gateway/catalog.ts",
-  "worker/gateway/prompt.ts",
+  "worker/gateway/remote.ts",
   "worker/gateway/stubs/",
   "worker/invocation/call-context.ts",
   "worker/manifest/manifest.ts",

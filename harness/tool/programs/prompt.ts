@@ -2,7 +2,7 @@
  * `harness tool prompt`: what an agent's YAML says of an entry whose code calls tools.
  */
 import { stringify } from "yaml";
-import { promptOf } from "../../../worker/gateway/prompt.ts";
+import { promptOf } from "../../../worker/gateway/stubs/prompt.ts";
 import { type Context, exit } from "../../context.ts";
 import { languageOf } from "./languages.ts";
 import { type ManifestFlags, readToolsInScope } from "./tools-in-scope.ts";

@@ -2,6 +2,7 @@
  * The tools that an entry of a manifest may call, with their descriptions.
  */
 import type { CatalogTool } from "../../../worker/gateway/catalog.ts";
+import { RemoteDirectory } from "../../../worker/gateway/remote.ts";
 import { type Manifest, type ToolEntry, toolIdOf } from "../../../worker/manifest/manifest.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import { ToolScope } from "../../../worker/protocol/tool-calls/tool-id.ts";
@@ -43,7 +44,9 @@ export async function readToolsInScope(
   await using opened = await openManifestFoundation(options, context);
   const { manifest } = opened.foundation.catalog;
   const entry = callingEntry(manifest, name);
-  const { tools: patterns = [], remote = [] } = entry.gateway ?? {};
+  const patterns = entry.gateway?.tools ?? [];
+  const remote = new RemoteDirectory();
+  remote.follow(entry.gateway?.remote ?? []);
   const tools = await describeAll(callableOf(manifest, patterns), remote, opened, context);
   for (const pattern of patterns) {
     const scope = new ToolScope([pattern]);
@@ -71,13 +74,10 @@ function callableOf({ tools }: Manifest, patterns: readonly string[]): readonly 
   );
 }
 
-/**
- * A tool whose code cannot be described has the manifest's parts; the log has the reason. Nothing is
- * known here of tools of other workers.
- */
+/** A tool whose code cannot be described has the manifest's parts; the log has the reason. */
 async function describeAll(
   entries: readonly ToolEntry[],
-  remote: readonly string[],
+  remote: RemoteDirectory,
   { config, host, foundation, descriptionsDir }: LocalFoundation,
   { signal }: Context,
 ): Promise<readonly CatalogTool[]> {
@@ -91,11 +91,11 @@ async function describeAll(
   };
   await Promise.all(entries.map(describe));
   const tools = new Map(entries.map((tool) => [tool.name, tool]));
-  const others = remote.map((id) => ({ id }));
-  const callable = new CallableTools({
+  const parts = {
     tools: () => tools,
     described: () => described.settled,
-    remote: () => others,
-  });
-  return [...callable.snapshot().catalog.tools];
+    // Without a broker nothing is known of them but their names.
+    remote: () => remote.entries,
+  };
+  return [...new CallableTools(parts).snapshot().catalog.tools];
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createPassableDirectory } from "../../../../harness/temporary.ts";
-import { maxPromptLength } from "../../../../worker/gateway/prompt.ts";
+import { maxPromptLength } from "../../../../worker/gateway/stubs/prompt.ts";
 import { runCli } from "../cli-process.ts";
 
 const files: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
 /**
  * What an agent is told of an entry with a gateway: how code calls tools, and which there are.
  */
-import { withoutDeceptive } from "../support/text/deceptive.ts";
-import type { CatalogTool } from "./catalog.ts";
-import { cut, summaryOf } from "./documents.ts";
-import { objectShapeOf } from "./stubs/shapes.ts";
+import { withoutDeceptive } from "../../support/text/deceptive.ts";
+import type { CatalogTool } from "../catalog.ts";
+import { cut, summaryOf } from "../documents.ts";
+import { objectShapeOf } from "./shapes.ts";
 
 /** Characters of the whole text. */
 export const maxPromptLength = 4_000;

@@ -2,9 +2,9 @@
  * What agents are told of tools that code may call.
  */
 import { describe, expect } from "vitest";
-import { Catalog, type CatalogEntry } from "../../../worker/gateway/catalog.ts";
-import { maxPromptLength, promptOf } from "../../../worker/gateway/prompt.ts";
-import { isDeceptive } from "../../../worker/support/text/deceptive.ts";
+import { Catalog, type CatalogEntry } from "../../../../worker/gateway/catalog.ts";
+import { maxPromptLength, promptOf } from "../../../../worker/gateway/stubs/prompt.ts";
+import { isDeceptive } from "../../../../worker/support/text/deceptive.ts";
 import { fc, test } from "../../support/properties/property.ts";
 import { anyEntries, breakouts, manyTools, salesQuery } from "./stubs/any-entries.ts";
 
