@@ -1,5 +1,5 @@
 /**
- * Attacks on gateways by requests and by programs. docs/attacks.md has those of tools, in the doctor.
+ * Attacks on gateways by requests and by programs. Those of tools are in the doctor.
  */
 import { describe, expect, test } from "vitest";
 import type { CallResult } from "../../../harness/agent.ts";

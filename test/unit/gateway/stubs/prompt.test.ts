@@ -5,8 +5,8 @@ import { describe, expect } from "vitest";
 import { Catalog, type CatalogEntry } from "../../../../worker/gateway/catalog.ts";
 import { maxPromptLength, promptOf } from "../../../../worker/gateway/stubs/prompt.ts";
 import { isDeceptive } from "../../../../worker/support/text/deceptive.ts";
-import { fc, test } from "../../support/properties/property.ts";
-import { anyEntries, breakouts, manyTools, salesQuery } from "./stubs/any-entries.ts";
+import { fc, test } from "../../../support/properties/property.ts";
+import { anyEntries, breakouts, manyTools, salesQuery } from "./any-entries.ts";
 
 const languages = ["python", "typescript", "javascript"] as const;
 
