@@ -34,7 +34,7 @@ tools:
     parameters: { type: object, properties: { text: { type: string } }, required: [text] }
     output_schema: { type: object, properties: { text: { type: string } }, required: [text] }
   secret: { module: sales, function: query }
-  report: { module: sales, function: report, gateway: { tools: ["sales:*", upper, secret] } }
+  report: { module: sales, function: report, gateway: { tools: ["sales:*", upper, secret], remote: [weather] } }
   mine: { runtime: node, module: upper.js, function: upper, gateway: { tools: [upper] } }
 `,
 };
@@ -90,6 +90,7 @@ test("a prompt is a member of an agent's YAML, with a line for each tool", async
   expect(text?.split("\n").filter((line) => line.startsWith("- "))).toEqual([
     '- sales:query(region, limit?): "Rows of sales."',
     '- upper(text): "Makes capitals."',
+    expect.stringMatching(/^- weather\(/),
   ]);
   expect(text).toContain("Python: `result = await tools.call(");
 });
