@@ -8,4 +8,4 @@ PIECE = b"x" * 65_536
 
 
 def attack(target):
-    return pour(own_channel(target).stream, lambda: PIECE, MOST_BYTES)
+    return pour(own_channel(target), lambda: PIECE, MOST_BYTES)

@@ -16,4 +16,4 @@ def attack(target):
         payload = {"query": "x" * 256, "limit": 50}
         return json.dumps({"type": "search_tools", "id": str(next(numbers)), "payload": payload}).encode() + b"\n"
 
-    return pour(own_channel(target).stream, request, MOST_BYTES)
+    return pour(own_channel(target), request, MOST_BYTES)

@@ -6,8 +6,9 @@ import socket
 import time
 
 PATIENCE_SECONDS = 20
-# A worker that has read nothing for so long reads no further.
+# A worker that has read nothing for so long reads no further; a careless one on a busy host may.
 STALL_SECONDS = 0.5
+BASELINE_STALL_SECONDS = 5.0
 
 
 class Refused(OSError):
@@ -19,11 +20,12 @@ class Refused(OSError):
 
 
 class Channel:
-    def __init__(self, stream):
+    def __init__(self, stream, stall_seconds=STALL_SECONDS):
         stream.settimeout(PATIENCE_SECONDS)
         self.stream = stream
         self.answers = stream.makefile("rb")
         self.asked = 0
+        self.stall_seconds = stall_seconds
 
     def ask(self, kind, payload):
         """The payload of the response. Raises Refused."""
@@ -51,12 +53,11 @@ class Channel:
 
 def own_channel(target):
     """The channel of this call. A baseline names its own, and has no runner that knows one."""
-    descriptor = target.get("channel")
-    if descriptor is None:
-        from secure_tool_runtime import gateway
+    if "channel" in target:
+        return Channel(socket.socket(fileno=target["channel"]), BASELINE_STALL_SECONDS)
+    from secure_tool_runtime import gateway
 
-        descriptor = gateway.of_call[0]
-    return Channel(socket.socket(fileno=descriptor))
+    return Channel(socket.socket(fileno=gateway.of_call[0]))
 
 
 def victim_socket(token):
@@ -73,15 +74,16 @@ def reach_called(channel):
         raise RuntimeError("the listed tool does not say for whom it runs")
 
 
-def pour(stream, piece, most):
+def pour(channel, piece, most):
     """Writes a piece again and again, and reads nothing. Says how much was taken, up to `most`."""
+    stream = channel.stream
     stream.setblocking(False)
     sent, rest = 0, b""
     refusal = "nothing refused more"
     deadline = time.monotonic() + PATIENCE_SECONDS
     while sent < most and time.monotonic() < deadline:
-        if not select.select([], [stream], [], STALL_SECONDS)[1]:
-            refusal = f"then nothing for {STALL_SECONDS} s"
+        if not select.select([], [stream], [], channel.stall_seconds)[1]:
+            refusal = f"then nothing for {channel.stall_seconds} s"
             break
         rest = rest or piece()
         try:

@@ -176,6 +176,7 @@ describe("a table has what the code has:", () => {
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
     const ofExecutables = ["executable", "tool_dir", "resource_limits"];
     expect(firstCells(tableOf("docs/manifest.md", "Executables"))).toEqual(ofExecutables);
+    expect(firstCells(tableOf("docs/manifest.md", "Programs"))).toEqual(["languages"]);
   });
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {

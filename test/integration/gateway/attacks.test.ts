@@ -1,5 +1,6 @@
 /**
- * Attacks on gateways by requests and by programs. Those of tools are in the doctor.
+ * Attacks on gateways by requests and by programs. Those of tools are in the doctor:
+ * docs/attacks.md.
  */
 import { describe, expect, test } from "vitest";
 import type { CallResult } from "../../../harness/agent.ts";

@@ -1,6 +1,6 @@
 /**
- * A worker that drains while a tool waits for another one. test/full/worker/shutdown-steps.test.ts
- * has the same of whole processes.
+ * A worker that drains while a tool waits for another one, and calls that come again.
+ * test/full/worker/shutdown-steps.test.ts and killed.test.ts have the same of whole processes.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -94,3 +94,21 @@ describe("a drain", { tags: "promise-G4" }, () => {
     },
   );
 });
+
+test(
+  "a call that may have run before starts no tool that must not run twice",
+  { tags: "promise-B5" },
+  async () => {
+    const workers = await MemoryWorkers.prepare();
+    const taken = workers.takeAndDie("passes_on_again");
+    workers.publishCall("passes_on_again", "call", { args: { tool: "once_only" } });
+    await taken;
+    // Without a shared store the worker cannot know whether it ran.
+    await workers.startWorkerOn(workers.broker, 1, { ARTIFACT_SERVICE_TYPE: "memory" });
+    await workers.answered("call");
+    expect(workers.answers.get("call")).toMatchObject([
+      { kind: "success", toolResult: { code: "NOT_REPEATED" } },
+    ]);
+    expect(workers.runs.begun).toEqual([]);
+  },
+);

@@ -33,8 +33,8 @@ export interface ExchangeParts {
 /** A request that is to be sent. */
 export interface Outgoing {
   readonly requestFor: (reply: ExpectedReply) => OutboundMessage;
-  /** Told right before the request may reach a worker. */
-  readonly onSend: () => void;
+  /** Told right before the request may reach a worker, which waits for it. */
+  readonly onSend: () => Promise<void>;
   readonly leftMs: number;
 }
 
@@ -79,13 +79,16 @@ export class Exchanges implements AsyncDisposable {
     const request = outgoing.requestFor(reply);
     let isSent = false;
     let isOpen = false;
+    const stop = AbortSignal.any([stopped, connection]);
+    let end = stop;
     try {
-      const stop = AbortSignal.any([stopped, connection]);
       return await withTimeout(leftMs, clock, stop, async (over) => {
+        end = over;
         await replies.start(over);
         {
           using _sending = await this.#sending.acquire(over);
-          outgoing.onSend();
+          await outgoing.onSend();
+          over.throwIfAborted();
           isSent = isOpen = true;
           const outcome = await session.publish(request, over);
           isOpen = outcome !== "unroutable";
@@ -97,7 +100,7 @@ export class Exchanges implements AsyncDisposable {
       });
     } catch (error) {
       if (stopped.aborted) throw cancelledCall();
-      if (error instanceof GatewayError || error instanceof InvocationError) throw error;
+      if (!end.aborted && !(error instanceof BrokerError)) throw error;
       throw problemOf(error, isSent, connection);
     } finally {
       if (isOpen) this.#cancel(request, reply);

@@ -2,14 +2,16 @@
  * Tools of other workers, which running tools of this one may call: the worker publishes their
  * calls as an agent does, over its own session.
  */
+import { StoreError } from "../../artifacts/store.ts";
 import type { ReconnectingSession } from "../../broker/reconnecting.ts";
 import { type DispatchResult, gatewayErrorOf } from "../../gateway/dispatch.ts";
 import { GatewayError } from "../../gateway/gateway.ts";
 import { RemoteDirectory } from "../../gateway/remote.ts";
 import type { CallAudit } from "../../invocation/audit/call-audit.ts";
+import { NotStartedError } from "../../invocation/claims/claims.ts";
 import type { GatewayCall } from "../../invocation/steps/gateway.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
-import { type ErrorCode, errorCodes } from "../../protocol/errors.ts";
+import { type ErrorCode, InvocationError, errorCodes } from "../../protocol/errors.ts";
 import { maxMessageBytes } from "../../protocol/limits.ts";
 import { readAnswer } from "../../protocol/messages/answer.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
@@ -19,7 +21,7 @@ import { JsonError } from "../../support/json/json.ts";
 import { Semaphore } from "../../support/semaphore.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { type InnerCall, innerLog, timeOf, traceparentOf } from "../inner-call.ts";
+import { type InnerCall, cancelledCall, innerLog, timeOf, traceparentOf } from "../inner-call.ts";
 import { Exchanges, maxWaitingCalls } from "./exchanges.ts";
 import { Learning } from "./learning.ts";
 import { Replies } from "./replies.ts";
@@ -115,9 +117,8 @@ export class RemoteTools implements AsyncDisposable {
         leftMs,
         requestFor: (reply) =>
           requestOf(outer, call, { namespace, reply, agent, leftMs, announcement }),
-        onSend: () => {
-          // Of another worker's tool nothing is known: only the calling entry can say so.
-          outer.onBegin({ idempotent: outer.tool.gateway?.isIdempotent ?? false });
+        onSend: async () => {
+          await begin(outer);
           outer.context.onWaiting?.();
           if (audit !== undefined) audit.started = true;
         },
@@ -145,5 +146,19 @@ export class RemoteTools implements AsyncDisposable {
       const message = `The worker's answer cannot be used: it is ${cause.message}`;
       throw new GatewayError("EXECUTION_ERROR", "validate_output", message, { cause });
     }
+  }
+}
+
+/**
+ * Nothing is known of another worker's tool: only the calling entry can say that it may run twice.
+ * Throws InvocationError.
+ */
+async function begin({ tool, onBegin }: GatewayCall): Promise<void> {
+  try {
+    await onBegin({ idempotent: tool.gateway?.isIdempotent ?? false });
+  } catch (cause) {
+    if (cause instanceof NotStartedError) throw cancelledCall();
+    if (!(cause instanceof StoreError)) throw cause;
+    throw new InvocationError("ARTIFACT_ERROR", cause.message, { cause });
   }
 }

@@ -34,7 +34,10 @@ tools:
     parameters: { type: object, properties: { text: { type: string } }, required: [text] }
     output_schema: { type: object, properties: { text: { type: string } }, required: [text] }
   secret: { module: sales, function: query }
-  report: { module: sales, function: report, gateway: { tools: ["sales:*", upper, secret] } }
+  report:
+    module: sales
+    function: report
+    gateway: { tools: ["sales:*", upper, secret], remote: [weather] }
   mine:
     runtime: code
     languages: [javascript, python]

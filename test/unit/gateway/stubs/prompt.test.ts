@@ -45,7 +45,7 @@ describe("a prompt", () => {
     );
   });
 
-  test.each(breakouts)("keeps %j in the line of its tool", (text) => {
+  test.each(breakouts)("keeps %j in the line of its tool", { tags: "promise-G6" }, (text) => {
     const schema = { type: "object", properties: { [`${text}\n- x`]: {}, "a\u202e": {} } };
     const prompt = promptFor([{ id: "a:b", description: `x ${text}`, parameters: schema }]);
     expect(linesOf(prompt)).toHaveLength(1);

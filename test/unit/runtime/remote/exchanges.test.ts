@@ -52,7 +52,7 @@ async function setUp(changes: Changes = {}) {
     await replies[Symbol.asyncDispose]();
     await session[Symbol.asyncDispose]();
   });
-  const onSend = vi.fn<() => void>();
+  const onSend = vi.fn<() => Promise<void>>().mockResolvedValue();
   const requestFor = ({ replyTo }: { readonly replyTo: string }): OutboundMessage => ({
     topic: invokeTopic(namespace, "weather"),
     payload: Buffer.from("{}"),
@@ -128,4 +128,17 @@ test("the calls that wait are bounded", async () => {
   await expect(run()).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED", retryable: true });
   stop.abort(new Error("enough"));
   for (const { status } of await ended) expect(status).toBe("rejected");
+});
+
+test("a call whose start cannot be marked is not sent, and is no cancel", async () => {
+  const published: string[] = [];
+  const publish = ({ topic }: OutboundMessage): Promise<PublishOutcome> => {
+    published.push(topic);
+    return Promise.resolve("confirmed");
+  };
+  const { run, onSend } = await setUp({ publish });
+  const failure = new Error("the store is away");
+  onSend.mockRejectedValue(failure);
+  await expect(run()).rejects.toBe(failure);
+  expect(published).toEqual([]);
 });
