@@ -9,15 +9,29 @@ import { type CliResult, runCli } from "../cli-process.ts";
 
 const files: Readonly<Record<string, string>> = {
   "shop.py": `
+from resource import RLIMIT_NOFILE, getrlimit
+
 async def report(ctx, region):
     return {"rows": [dict(await ctx.tools.shop.query(region=region))]}
 
 def query(region):
     return {"region": region}
+
+def limit():
+    return {"files": getrlimit(RLIMIT_NOFILE)[0]}
+
+async def strict(ctx):
+    return {"own": limit()["files"], "called": (await ctx.tools.limit())["files"]}
 `,
   "manifest.yaml": `version: 1
 tools:
   query: { module: shop, function: query, namespace: shop, allowed_callers: [programmatic] }
+  limit: { module: shop, function: limit, allowed_callers: [programmatic] }
+  strict:
+    module: shop
+    function: strict
+    sandbox_profile: restrictive
+    gateway: { tools: [limit] }
   report:
     module: shop
     function: report
@@ -73,6 +87,11 @@ test("a program's value, what it prints, and its calls as a tree are shown", asy
   });
   expect(columns).toEqual([columns[0], columns[0], (columns[0] ?? 0) + 2]);
   expect(stderr).toMatch(/calls\.py took \d+ ms as program\n$/);
+});
+
+test("a called tool has the profile of its own entry, whatever that of the calling one", async () => {
+  const { stdout } = await runCli(["tool", "run", home.path, "--tool", "strict"]);
+  expect(JSON.parse(stdout)).toEqual({ own: 128, called: 512 });
 });
 
 test("a program that fails has the place in its file, and the exit code 1", async () => {
