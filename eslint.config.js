@@ -26,6 +26,11 @@ const noUrlPathname = {
   message: "A path is fileURLToPath(url): a pathname has spaces and umlauts in percent form.",
 };
 
+const noMapOfAllCharacters = {
+  selector: "Property[key.name=/^(unit|stringUnit)$/][value.value='binary']",
+  message: "Take anyCharacter of test/support/properties/property.ts.",
+};
+
 /** For each folder but the topmost, the folders that it must not import. */
 const importRules = Object.keys(folderRanks)
   .map((folder) => ({ folder, forbidden: forbiddenFolders(folder) }))
@@ -119,6 +124,7 @@ export default defineConfig(
   {
     files: ["test/**/*.ts"],
     rules: {
+      "no-restricted-syntax": ["error", noDefaultExport, noUrlPathname, noMapOfAllCharacters],
       "@typescript-eslint/no-non-null-assertion": "off",
       "@typescript-eslint/explicit-module-boundary-types": "off",
       // What `expect.any()` and its like return.

@@ -15,8 +15,9 @@ process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(
 );
 
 // Test processes start programs some thousand times, and a fork takes longer the larger the process
-// is: 4 ms per 100 MB.
+// is: 4 ms per 100 MB. The C library would keep the memory of large buffers that are free again.
 process.env["MALLOC_ARENA_MAX"] ??= "2";
+process.env["MALLOC_MMAP_THRESHOLD_"] ??= String(128 * 1024);
 const smallHeap = ["--max-semi-space-size=2"];
 
 // Threads of V8 that collect the many small garbages of such a heap mostly wait for each other: a

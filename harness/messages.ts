@@ -1,13 +1,10 @@
 /**
  * The agent's side of the wire: encodes requests, decodes answers.
  */
-import { z } from "zod";
-import type {
-  ArtifactReference,
-  CreatedArtifact,
-  PreloadedArtifact,
-} from "../worker/protocol/invocation.ts";
+import type { ArtifactReference, PreloadedArtifact } from "../worker/protocol/invocation.ts";
 import { maxMessageBytes } from "../worker/protocol/limits.ts";
+import { type ReceivedAnswer, readAnswer } from "../worker/protocol/messages/answer.ts";
+import { encodeCall } from "../worker/protocol/messages/call.ts";
 import { invokeMethod } from "../worker/protocol/messages/request.ts";
 import {
   type StatusDetails,
@@ -30,6 +27,9 @@ import {
 
 /** Bounds of an answer: a message of 10 MB may have many small values. */
 const answerLimits: JsonLimits = { depth: 200, values: 5_000_000 };
+
+/** A decoded answer. */
+export type { ReceivedAnswer as Answer } from "../worker/protocol/messages/answer.ts";
 
 /** A call of a tool, as an agent makes it. */
 export interface ToolCall {
@@ -71,41 +71,21 @@ export class RequestTooLargeError extends Error {
   }
 }
 
-/**
- * Encodes an invoke request as compact UTF-8 JSON (design document, section 5). The id is also the
- * task id, as agents have it. Throws RequestTooLargeError.
- */
+/** Encodes an invoke request as agents do. Throws RequestTooLargeError. */
 export function encodeRequest(id: string, appName: string, call: ToolCall): Uint8Array {
-  const request = {
-    jsonrpc: "2.0",
+  const { userId = defaultUserId, sessionId = defaultSessionId } = call;
+  const bytes = encodeCall({
     id,
-    method: invokeMethod,
-    params: {
-      task_id: id,
-      tool_name: call.tool,
-      args: call.args ?? {},
-      tool_config: call.toolConfig ?? {},
-      app_name: appName,
-      user_id: call.userId ?? defaultUserId,
-      session_id: call.sessionId ?? defaultSessionId,
-      preloaded_artifacts: members(call.preloaded, (artifact) => ({
-        filename: artifact.filename,
-        content: Buffer.from(artifact.bytes).toString("base64"),
-        mime_type: artifact.mimeType,
-        version: artifact.version,
-        metadata: {},
-      })),
-      // A version that is undefined is left out, which means the latest.
-      artifact_references: members(call.references, ({ filename, version }) => ({
-        filename,
-        version,
-      })),
-      timeout_seconds: call.timeoutSeconds ?? defaultTimeoutSeconds,
-      sandbox_profile: call.profile ?? defaultProfile,
-      ...(call.gateway && { gateway: call.gateway }),
-    },
-  };
-  const bytes = Buffer.from(JSON.stringify(request));
+    toolName: call.tool,
+    args: call.args ?? {},
+    toolConfig: call.toolConfig ?? {},
+    caller: { appName, userId, sessionId },
+    references: call.references ?? new Map(),
+    preloaded: call.preloaded ?? new Map(),
+    timeoutSeconds: call.timeoutSeconds ?? defaultTimeoutSeconds,
+    requestedProfile: call.profile ?? defaultProfile,
+    gateway: call.gateway,
+  });
   if (bytes.byteLength > maxMessageBytes) throw new RequestTooLargeError(bytes.byteLength);
   return bytes;
 }
@@ -115,104 +95,12 @@ export function encodeProbe(id: string): Uint8Array {
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method: invokeMethod, params: {} }));
 }
 
-function members<T>(
-  map: ReadonlyMap<string, T> | undefined,
-  encode: (value: T) => object,
-): Record<string, object> {
-  const entries = [...(map ?? [])].map(([name, value]) => [name, encode(value)] as const);
-  return Object.fromEntries(entries);
-}
-
-/** A decoded answer. `response` is the whole message. */
-export type Answer =
-  | {
-      readonly kind: "success";
-      readonly toolResult: JsonObject;
-      readonly createdArtifacts: readonly CreatedArtifact[];
-      readonly executionTimeMs: number;
-      readonly response: JsonObject;
-    }
-  | {
-      readonly kind: "error";
-      readonly code: string;
-      readonly message: string;
-      readonly response: JsonObject;
-    }
-  /** The worker stopped the tool. */
-  | {
-      readonly kind: "timed-out";
-      /** The worker's message for people. */
-      readonly message: string;
-      readonly executionTimeMs: number;
-      readonly response: JsonObject;
-    }
-  /** Agents refuse an answer like this one. */
-  | {
-      readonly kind: "unusable";
-      readonly problem: string;
-      /** Undefined when the answer is no JSON object. */
-      readonly response: JsonObject | undefined;
-    };
-
-const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
-
-const createdArtifact = z
-  .object({
-    filename: z.string(),
-    version: z.int().min(0),
-    mime_type: z.string(),
-    size_bytes: z.int().min(0),
-    description: z.string().nullish(),
-  })
-  .transform((artifact): CreatedArtifact => ({
-    filename: artifact.filename,
-    version: artifact.version,
-    mimeType: artifact.mime_type,
-    sizeBytes: artifact.size_bytes,
-    description: artifact.description ?? undefined,
-  }));
-
-/** As strict as agents are: the id is text, the error code is text, the execution time is whole. */
-const answerSchema = z.object({
-  id: z.string(),
-  result: z
-    .object({
-      tool_result: jsonObject,
-      execution_time_ms: z.int(),
-      timed_out: z.boolean().default(false),
-      created_artifacts: z.array(createdArtifact).default([]),
-      data: z.object({ message: z.string() }).optional().catch(undefined),
-    })
-    .nullish(),
-  error: z.object({ code: z.string(), message: z.string() }).nullish(),
-});
-
 /** Decodes an answer. Never throws. */
-export function decodeAnswer(payload: Uint8Array): Answer {
+export function decodeAnswer(payload: Uint8Array): ReceivedAnswer {
   const response = decodeObject(payload);
-  if (typeof response === "string") {
-    return { kind: "unusable", problem: response, response: undefined };
-  }
-  const parsed = answerSchema.safeParse(response);
-  if (!parsed.success) return { kind: "unusable", problem: describe(parsed.error), response };
-  const { result, error } = parsed.data;
-  if (error) return { kind: "error", code: error.code, message: error.message, response };
-  if (!result) {
-    return { kind: "unusable", problem: "it has neither a result nor an error", response };
-  }
-  const executionTimeMs = result.execution_time_ms;
-  if (result.timed_out) {
-    const stopped = `The worker stopped the tool after ${executionTimeMs} ms`;
-    const message = result.data?.message ?? stopped;
-    return { kind: "timed-out", message, executionTimeMs, response };
-  }
-  return {
-    kind: "success",
-    toolResult: result.tool_result,
-    createdArtifacts: result.created_artifacts,
-    executionTimeMs,
-    response,
-  };
+  return typeof response === "string"
+    ? { kind: "unusable", problem: response, response: undefined }
+    : readAnswer(response);
 }
 
 /** A status of a call. */
@@ -239,9 +127,4 @@ function decodeObject(payload: Uint8Array): JsonObject | string {
     if (error instanceof JsonError) return `it is ${error.message}`;
     throw error;
   }
-}
-
-function describe(error: z.ZodError): string {
-  const [issue] = error.issues;
-  return issue === undefined ? "it is no answer" : `${issue.path.join(".")}: ${issue.message}`;
 }

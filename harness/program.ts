@@ -23,6 +23,7 @@ import { printable } from "./invoke/screen.ts";
 import { packageVersion } from "./package.ts";
 import { addNetwork } from "./network/commands.ts";
 import { addEnv } from "./packages/commands.ts";
+import { addProgram } from "./tool/programs/commands.ts";
 import { addTool, addTools } from "./tool/commands.ts";
 
 /** Runs a command line, without the program's name. Returns the exit code; never throws. */
@@ -87,6 +88,7 @@ function createProgram(context: Context, finish: (exitCode: number) => void): Co
   addConsole(program, context, finish);
   addTool(program, context, finish);
   addTools(program, context, finish);
+  addProgram(program, context, finish);
   addAgentYaml(program, context, finish);
   addArtifact(program, context, finish);
   addEnv(program, context, finish);

@@ -5,6 +5,7 @@
 import type { BrokerSession } from "./broker/broker.ts";
 import type { DescribedTools } from "./discovery/described-tools.ts";
 import type { Discovery } from "./discovery/discovery.ts";
+import { isForAgents } from "./discovery/given.ts";
 import { Subscriptions } from "./invocation/deliveries/subscriptions.ts";
 import { type Manifest, queuesOfTools } from "./manifest/manifest.ts";
 import type { Foundation } from "./wiring/foundation.ts";
@@ -40,14 +41,18 @@ export async function followManifest(
 ): Promise<void> {
   const subscriptionsLog = log.child({ part: "subscriptions" });
   using subscriptions = new Subscriptions(session, subscribed, subscriptionsLog, clock);
-  for await (const { manifest, removed } of foundation.catalog.changes) {
+  for await (const { manifest, removed, changed } of foundation.catalog.changes) {
     // Agents may call a tool as soon as they hear of it: it is subscribed to first.
     const announce = (): void =>
       described.follow(
         manifest.tools.values().filter(({ name }) => subscriptions.served.has(name)),
       );
     onManifest(manifest);
-    discovery?.removed(removed);
+    const hidden = changed.filter((name) => {
+      const tool = manifest.tools.get(name);
+      return tool !== undefined && !isForAgents(tool);
+    });
+    discovery?.removed([...removed, ...hidden]);
     announce();
     await subscriptions.follow(queuesOfTools(manifest), signal, announce);
     announce();

@@ -20,7 +20,7 @@ import type { Tracing } from "./telemetry/tracing/open.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { openConsole } from "./wiring/console/open.ts";
-import { startDiscovery, wireDescribedTools } from "./wiring/discovery.ts";
+import { startDiscovery, wireDescribedTools, wireRemoteTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/telemetry/health.ts";
 import type { Host } from "./wiring/host.ts";
@@ -234,7 +234,9 @@ export class Worker implements AsyncDisposable {
     const { egress, store: storeCounts } = metrics;
     const console = await openConsole(config, host);
     const follow = followedBy(metrics.calls, this.#tracing, console);
-    const parts = { described, egress, storeCounts, follow };
+    const remote = this.#parts.use(wireRemoteTools(config, host, session));
+    remote.follow(catalog.manifest);
+    const parts = { described, egress, storeCounts, follow, remote };
     const wired = wireInvoker(config, host, foundation, parts);
     const { invoker, starts, slots, lentSlots } = wired;
     const checker = this.#parts.use(wired.checker);
@@ -275,6 +277,7 @@ export class Worker implements AsyncDisposable {
     this.#parts.use(discovery);
     const onManifest = (manifest: Manifest): void => {
       starts.follow(manifest.tools.values());
+      remote.follow(manifest);
       metrics.serve(manifest);
       hostNetworks.follow(manifest);
     };

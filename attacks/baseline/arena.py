@@ -68,6 +68,10 @@ def perform(order, target):
         import naive_worker
 
         return naive_worker.serve(order["id"], WORK_DIR, target, run)
+    if order.get("baseline") == "naive-gateway":
+        import naive_gateway
+
+        return naive_gateway.serve(target, lambda given: run_program(order["id"], given))
     # Nobody reads statuses, but they can be written.
     status_pipe = os.open(WORK_DIR + "/status.pipe", os.O_RDWR)
     answer, status = run()

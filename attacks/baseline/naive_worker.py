@@ -67,6 +67,7 @@ HARMS = {
     "tree_deep": ("crash", TREE),
     "tree_closed": ("crash", TREE),
     "stdout_flood": ("excess", PRINTED),
+    "result_printed": ("secret", PRINTED),
 }
 
 

@@ -2,7 +2,7 @@
  * Asks the workers of a broker what their tools are.
  */
 import type { Broker, BrokerSession, BrokerSubscription } from "../../worker/broker/broker.ts";
-import { discoveryMethods } from "../../worker/protocol/discovery/messages.ts";
+import { encodeDiscoveryRequest } from "../../worker/protocol/discovery/messages.ts";
 import {
   discoveryTopic,
   parseDiscoveryTopic,
@@ -77,15 +77,11 @@ export class DiscoveryClient implements AsyncDisposable {
     const { namespace, agent } = this.#options;
     const id = newUuid();
     const replyTo = responseTopic(namespace, agent, id);
-    const request = {
-      ...{ jsonrpc: "2.0", id, method: discoveryMethods.request.newer },
-      params: { tool_name: tool, tool_config: toolConfig },
-    };
     const { promise, resolve } = Promise.withResolvers<JsonObject>();
     this.#waiting.set(replyTo, resolve);
     try {
       const topic = discoveryTopic(namespace, "init_request", tool);
-      const payload = Buffer.from(JSON.stringify(request));
+      const payload = encodeDiscoveryRequest(id, tool, toolConfig);
       await this.#session.publish({ topic, payload, properties: { replyTo } }, signal);
       return factsIn(tool, await abortable(promise, signal));
     } finally {

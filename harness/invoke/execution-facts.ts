@@ -1,7 +1,9 @@
 /**
- * What an answer says of the execution: what the tool printed, and what its network refused.
+ * What an answer says of the execution: what the tool printed, which tools it called, what its
+ * network refused, and where a program failed.
  */
 import { z } from "zod";
+import type { ProgramFailure } from "../../worker/protocol/tool-calls/program.ts";
 import type { Context } from "../context.ts";
 import type { CallOutcome } from "./answer.ts";
 import { OutputView } from "./output-view.ts";
@@ -13,10 +15,24 @@ const streamEnd = z
 
 const refusal = z.object({ host: z.string(), port: z.int().optional(), reason: z.string() });
 
+const toolCall = z
+  .object({
+    id: z.string(),
+    tool: z.string(),
+    start_ms: z.number(),
+    duration_ms: z.number(),
+    outcome: z.string(),
+  })
+  .transform(({ start_ms: startMs, duration_ms: durationMs, ...call }) => {
+    return { ...call, startMs, durationMs };
+  });
+
 const withExecution = z.object({
   execution: z.object({
     output: z.object({ stdout: streamEnd, stderr: streamEnd }).optional(),
     network: z.object({ refusals: z.array(refusal) }).optional(),
+    tool_calls: z.array(toolCall).optional(),
+    tool_calls_omitted: z.int().optional(),
   }),
 });
 
@@ -49,6 +65,33 @@ export function printRefusals(outcome: CallOutcome, { err }: Context): void {
     const place = port === undefined ? host : `${host}:${port}`;
     err.line(printable(`refused: ${place}, ${reason}`));
   }
+}
+
+/** A call that a tool made by its gateway. */
+export type ReportedCall = z.output<typeof toolCall>;
+
+/** The calls that the tool of an answer made by its gateway, and how many more there were. */
+export function toolCallsOf(answer: unknown): {
+  readonly calls: readonly ReportedCall[];
+  readonly omitted: number;
+} {
+  const { tool_calls: calls = [], tool_calls_omitted: omitted = 0 } = executionOf(answer) ?? {};
+  return { calls, omitted };
+}
+
+const programFailure = z.object({
+  error: z.object({
+    data: z.object({
+      line: z.int(),
+      column: z.int().optional(),
+      stack: z.array(z.string()).optional(),
+    }),
+  }),
+});
+
+/** Where the program of an answer failed; undefined for other answers. */
+export function programFailureOf(answer: unknown): ProgramFailure | undefined {
+  return programFailure.safeParse(answer).data?.error.data;
 }
 
 function executionOf(answer: unknown): z.output<typeof withExecution>["execution"] | undefined {

@@ -21,6 +21,7 @@ import {
   outOption,
   timeoutOption,
 } from "../options/options.ts";
+import { addPrompt, addStubs } from "./programs/commands.ts";
 import type { ToolDescribeOptions } from "./describe/describe.ts";
 import type { ToolNewOptions } from "./new/new.ts";
 import { allShapes } from "./new/shapes.ts";
@@ -113,6 +114,8 @@ export function addTool(
   addDescribe(tool, context, finish);
   addNew(tool, context, finish);
   addTest(tool, context, finish);
+  addStubs(tool, context, finish);
+  addPrompt(tool, context, finish);
 }
 
 function addRun(tool: Command, context: Context, finish: (exitCode: number) => void): void {

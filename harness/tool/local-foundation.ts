@@ -17,7 +17,7 @@ import { type Profiles, builtInProfiles } from "../../worker/sandbox/profile.ts"
 import { ProfilesError } from "../../worker/sandbox/profiles-file.ts";
 import { SandboxError } from "../../worker/sandbox/sandbox.ts";
 import { createLogger } from "../../worker/telemetry/logger.ts";
-import { readLogEntry, showLogLine } from "../../worker/telemetry/pretty-log.ts";
+import { type LogEntry, readLogEntry, showLogLine } from "../../worker/telemetry/pretty-log.ts";
 import { CommandError, type Context, UsageError, withCauses } from "../context.ts";
 import { cacheDirectory, packageSettings } from "../packages/variables.ts";
 import type { Programs } from "../prerequisites.ts";
@@ -82,6 +82,8 @@ export interface LocalManifestOptions extends Surroundings {
   readonly tool?: string | undefined;
   /** Whether calls have another network than their tools' entries, and so no credential. */
   readonly hasOwnNetwork?: boolean;
+  /** Called with each line of the log, also those that are not shown. */
+  readonly onLog?: ((entry: LogEntry) => void) | undefined;
 }
 
 /** A foundation. Its owner disposes it. */
@@ -143,8 +145,15 @@ export async function openManifestFoundation(
   const sandbox = options.hasOwnNetwork
     ? { ...config.sandbox, credentialSources: undefined }
     : config.sandbox;
-  const { tool } = options;
-  return await open({ ...config, sandbox }, undefined, ({ message }) => message, context, tool);
+  const { tool, onLog } = options;
+  const listening = { tool, onLog };
+  return await open(
+    { ...config, sandbox },
+    undefined,
+    ({ message }) => message,
+    context,
+    listening,
+  );
 }
 
 /** The profile without what isolates: nobody can debug through that. */
@@ -199,12 +208,15 @@ async function open(
   profiles: Profiles | undefined,
   problemsOf: (error: ManifestError) => string,
   context: ToolContext,
-  tool?: string,
+  { tool, onLog }: Pick<LocalManifestOptions, "tool" | "onLog"> = {},
 ): Promise<LocalFoundation> {
   const write = (line: string): void => {
-    if (!isOfOther(line, tool)) showLogLine(line.trimEnd(), context.err);
+    const entry = readLogEntry(line.trimEnd());
+    if (entry !== undefined) onLog?.(entry);
+    const isQuiet = entry?.level === "info" || isOfOther(entry, tool);
+    if (!isQuiet) showLogLine(line.trimEnd(), context.err);
   };
-  const log = createLogger("warn", { write });
+  const log = createLogger(onLog === undefined ? "warn" : "info", { write });
   const host = createHost(log, context.environment, context.preparations);
   try {
     const foundation = await openFoundation(config, host, context.signal, {
@@ -229,7 +241,6 @@ async function open(
 }
 
 /** Whether a line says that another tool than the one that is meant is not served. */
-function isOfOther(line: string, tool: string | undefined): boolean {
-  const entry = readLogEntry(line.trimEnd());
+function isOfOther(entry: LogEntry | undefined, tool: string | undefined): boolean {
   return tool !== undefined && entry?.event === "tool.not_served" && entry.members["tool"] !== tool;
 }

@@ -14,6 +14,7 @@ import { CallArtifacts } from "../artifacts.ts";
 import { withNetwork } from "../network/learn.ts";
 import { type DebugOptions, debugged } from "./debug/debugged-backend.ts";
 import { type SandboxObserver, observed } from "./debug/observed-backend.ts";
+import { callableOf } from "./callable-of.ts";
 import type { LocalFoundation } from "./local-foundation.ts";
 
 /** Who calls, and who watches. */
@@ -35,8 +36,8 @@ export interface LocalInvoker extends AsyncDisposable {
   readonly log: Logger;
   /**
    * Derives what calls of the tool are held to, from its code as it is now: a worker would hold a
-   * call to the description before while changed code is described. One call at a time. Rejects
-   * with the signal's reason.
+   * call to the description before while changed code is described. Tools that it may call by its
+   * gateway are described, too. One call at a time. Rejects with the signal's reason.
    */
   readonly describe: (tool: string, signal: AbortSignal) => Promise<void>;
 }
@@ -79,7 +80,10 @@ export function openLocalInvoker(
       const tool = catalog.resolve(name);
       described = wire(tool?.runtime);
       if (tool === undefined) return;
+      const callable = callableOf(catalog.manifest, tool.gateway?.tools ?? []);
+      const describing = callable.map((each) => described.forCall(each, signal, deriveTimeoutMs));
       const { parameters } = await described.forCall(tool, signal, deriveTimeoutMs);
+      await Promise.all(describing);
       if (parameters !== undefined) checker.warm();
     },
     [Symbol.asyncDispose]: async () => {

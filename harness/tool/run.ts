@@ -194,13 +194,14 @@ function refuseReferences({ artifacts }: CallInputs): void {
   }
 }
 
-function fixedPart({ name, profile }: Called, options: ToolRunOptions): ToolCall {
+function fixedPart({ target, name, profile }: Called, options: ToolRunOptions): ToolCall {
   return {
     tool: name,
     toolConfig: options.config,
     // Nobody counts the time at a debugger's prompt.
     timeoutSeconds: isDebugged(options) ? maxTimeoutSeconds : options.timeout,
-    profile,
+    // An entry has its own. A request for it would hold the tools that it calls to it, too.
+    ...(target.kind === "code" && { profile }),
   };
 }
 

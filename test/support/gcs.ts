@@ -19,14 +19,17 @@ export function useGcsCredentials(file: string): void {
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", file);
 }
 
-/** Starts a server for the tests of a file. */
+/** A server for the tests of a file, whose process goes on with other files: it keeps nothing. */
 export function useFakeGcs(options: FakeGcsOptions): () => FakeGcs {
   let server: FakeGcs | undefined;
   beforeAll(async () => {
     server = await startFakeGcs(options);
     useGcsCredentials(server.credentialsFile);
   });
-  afterAll(() => server?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    server = undefined;
+  });
   return () => server!;
 }
 

@@ -13,14 +13,17 @@ export function useCredentials(accessKeyId: string, secretAccessKey: string): vo
   vi.stubEnv("AWS_SECRET_ACCESS_KEY", secretAccessKey);
 }
 
-/** Starts a server for the tests of a file. */
+/** A server for the tests of a file, whose process goes on with other files: it keeps nothing. */
 export function useFakeS3(options: FakeS3Options): () => FakeS3 {
   let server: FakeS3 | undefined;
   beforeAll(async () => {
     server = await startFakeS3(options);
     useCredentials(server.accessKeyId, server.secretAccessKey);
   });
-  afterAll(() => server?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    server = undefined;
+  });
   return () => server!;
 }
 

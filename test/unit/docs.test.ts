@@ -177,6 +177,7 @@ describe("a table has what the code has:", () => {
     expect(firstCells(tableOf("docs/manifest.md", "Fields"))).toEqual(fields);
     const ofExecutables = ["executable", "tool_dir", "resource_limits"];
     expect(firstCells(tableOf("docs/manifest.md", "Executables"))).toEqual(ofExecutables);
+    expect(firstCells(tableOf("docs/manifest.md", "Programs"))).toEqual(["languages"]);
   });
 
   test("the results in docs/benchmarks.md, of a run whose numbers are kept, and its plots", () => {
@@ -309,6 +310,9 @@ describe("a command that a page gives exists:", () => {
     "tool describe",
     "tool new",
     "tool test",
+    "tool stubs",
+    "tool prompt",
+    "program run",
     "network explain",
     "artifact put",
     "artifact get",
@@ -356,7 +360,7 @@ describe("a command that a page gives exists:", () => {
 
   test("commands of the harness, with their options", () => {
     const typed = everyPage.replaceAll("\\\n", " ");
-    const command = "((?:tool |artifact |network )?[a-z][a-z\\d-]*)(.*)";
+    const command = "((?:tool |program |artifact |network )?[a-z][a-z\\d-]*)(.*)";
     const calls = [...typed.matchAll(new RegExp(`bin/harness\\.mjs ${command}`, "g"))];
     expect(new Set(calls.map(([, name]) => name))).toEqual(new Set(commands));
     // Where the package is installed. A sentence may begin like a command.

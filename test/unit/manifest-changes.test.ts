@@ -62,7 +62,7 @@ async function notedSession(order: string[], refusals = 0): Promise<BrokerSessio
 }
 
 /** What happens at the broker from the new manifest on, until all of it is followed. */
-async function followed(refusals: number): Promise<readonly string[]> {
+async function followed(refusals: number, next = after, count = 5): Promise<readonly string[]> {
   const order: string[] = [];
   const session = await notedSession(order, refusals);
   using tools = new DescribedTools({ clock, log });
@@ -72,13 +72,13 @@ async function followed(refusals: number): Promise<readonly string[]> {
   async function* changes(): AsyncGenerator<ManifestChange> {
     await vi.waitFor(() => expect(order).toEqual(["init kept", "init old"]), patience);
     order.length = 0;
-    yield diffManifests(before, after)!;
+    yield diffManifests(before, next)!;
     await vi.waitFor(() => {
       clock.advance(subscriptionRetryMs);
-      expect(order).toHaveLength(5);
+      expect(order).toHaveLength(count);
     }, patience);
   }
-  const catalog = { manifest: after, changes: changes() };
+  const catalog = { manifest: next, changes: changes() };
   await followManifest(
     {
       foundation: { catalog, runners: new Map() },
@@ -106,3 +106,10 @@ test.each([
     expect(order.indexOf("serve fresh")).toBeLessThan(order.indexOf("init fresh"));
   },
 );
+
+test("a tool that agents may not call any more is removed for them, and not broadcast", async () => {
+  const catalog = { allowedCallers: new Set(["programmatic"] as const), namespace: undefined };
+  const hidden = tool("kept", { ...described, catalog: { ...catalog, tags: [], examples: [] } });
+  const order = await followed(0, manifest(hidden, tool("old", described)), 1);
+  expect(order).toEqual(["removed kept"]);
+});

@@ -40,7 +40,7 @@ const errorMaxCharacters = 4_000;
  * @property {number} deadline_ms
  * @property {string} traceparent
  * @property {string} tracestate
- * @property {{ fd?: number }} gateway
+ * @property {{ fd?: number, max_concurrent_calls?: number }} gateway
  * @property {{ language?: string }} program in place of module and function
  */
 
@@ -119,9 +119,12 @@ export function parseCall(document) {
   for (const name of names) {
     if (call[/** @type {keyof Call} */ (name)] === "") throw new TypeError(`"${name}" is missing`);
   }
-  const { fd = descriptors.min } = call.gateway;
+  const { fd = descriptors.min, max_concurrent_calls: maxCalls = 1 } = call.gateway;
   if (!isInteger(fd) || fd < descriptors.min || fd > descriptors.max) {
     throw new TypeError(`"gateway.fd" must be from ${descriptors.min} to ${descriptors.max}`);
+  }
+  if (!isInteger(maxCalls) || maxCalls < 1) {
+    throw new TypeError('"gateway.max_concurrent_calls" must be a whole number from 1');
   }
   return call;
 }

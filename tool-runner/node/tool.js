@@ -13,9 +13,11 @@ export { ToolCallError, ToolError };
  * The gateway of the process's call, where there is one. The runner sets it; the client is of the
  * copy of this file that uses it first.
  *
- * @typedef {{ fd?: number, client?: Promise<Client> }} Gateway
+ * @typedef {{ fd?: number, max_concurrent_calls?: number, client?: Promise<Client> }} Gateway
  */
 const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
+/** Calls without an answer, where the worker says nothing. */
+const defaultConcurrentCalls = 8;
 /** On results: what else the answer said, see {@link Run}. */
 const runKey = Symbol.for("secure-tool-runtime.run");
 
@@ -37,11 +39,13 @@ async function client() {
   if (gateway === undefined) {
     throw new ToolCallError("NOT_ALLOWED", "There is no call, so no tools can be called");
   }
-  const { fd } = gateway;
+  const { fd, max_concurrent_calls: maxCalls = defaultConcurrentCalls } = gateway;
   if (fd === undefined) {
     throw new ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway");
   }
-  gateway.client ??= import("./gateway/client.js").then(({ openClient }) => openClient(fd, runKey));
+  gateway.client ??= import("./gateway/client.js").then(({ openClient }) =>
+    openClient(fd, maxCalls, runKey),
+  );
   return gateway.client;
 }
 

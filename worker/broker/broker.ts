@@ -38,6 +38,11 @@ export interface Delivery {
   readonly sender?: string;
   /** Whether its connection is gone: the broker redelivers the message, and ignores `settle`. */
   readonly isLost?: boolean;
+  /**
+   * Takes it out of the limit of unsettled deliveries until it is settled: its call waits for
+   * others, which may come through the same queue. Idempotent; absent where there is no limit.
+   */
+  exempt?(): void;
   /** Idempotent: the first outcome wins. */
   settle(outcome: Settlement): Promise<void>;
 }

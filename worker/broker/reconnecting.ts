@@ -41,6 +41,8 @@ export interface ReconnectingOptions extends ConnectorOptions {
 
 export interface ReconnectingSession extends BrokerSession {
   readonly connected: boolean;
+  /** Of the connection of the moment: aborts when it is lost, and has aborted without one. */
+  readonly connection: AbortSignal;
   /** Connections that were made so far. */
   readonly connections: number;
   /** Messages that wait for the broker's confirmation. */
@@ -87,6 +89,7 @@ class SupervisedSession implements ReconnectingSession {
   readonly #supervision: Promise<void>;
   readonly #end = Promise.withResolvers<SessionEnd>();
   #connections = 0;
+  #connection = new AbortController();
   #isEnded = false;
   #isPaused = false;
   #live: BrokerSession | undefined;
@@ -115,6 +118,10 @@ class SupervisedSession implements ReconnectingSession {
 
   get connected(): boolean {
     return this.#live !== undefined;
+  }
+
+  get connection(): AbortSignal {
+    return this.#connection.signal;
   }
 
   get connections(): number {
@@ -282,6 +289,8 @@ class SupervisedSession implements ReconnectingSession {
   #setLive(session: BrokerSession | undefined): void {
     this.#live = session;
     if (session) this.#connections++;
+    if (session) this.#connection = new AbortController();
+    else this.#connection.abort(connectionLost());
     if (session) this.#outbox.attach(session);
     else this.#outbox.detach();
     this.#condition.notify();
@@ -295,6 +304,10 @@ class SupervisedSession implements ReconnectingSession {
     this.#condition.notify();
     this.#end.resolve(end);
   }
+}
+
+function connectionLost(): BrokerError {
+  return new BrokerError("The connection to the broker is lost", { transient: true });
 }
 
 function sessionEnded(cause?: unknown): BrokerError {

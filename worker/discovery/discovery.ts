@@ -17,6 +17,7 @@ import type { Clock } from "../support/clock.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type Described, type DescribedTools, saysNothing } from "./described-tools.ts";
+import { isForAgents, published } from "./given.ts";
 import { answerRequests } from "./requests.ts";
 
 /** Milliseconds between two broadcasts of a tool. */
@@ -80,14 +81,15 @@ export class Discovery implements AsyncDisposable {
 
   #announce(described: Described): void {
     const { tool, failure } = described;
-    if (failure !== undefined)
+    if (failure !== undefined && isForAgents(tool))
       this.#send("failed_discovery", tool.name, encodeFailed(tool.name, failure));
     this.#broadcast(described);
   }
 
   #broadcast(described: Described): void {
     const { tool, description, failure } = described;
-    if (failure !== undefined && saysNothing(description)) return;
+    // Whoever hears of a tool calls it directly, as agents and other workers do.
+    if (!isForAgents(tool) || (failure !== undefined && saysNothing(description))) return;
     if (!this.#encoded.has(described)) this.#encoded.set(described, this.#encode(described));
     const encoded = this.#encoded.get(described);
     if (encoded !== undefined) this.#send("init", tool.name, encoded);
@@ -96,7 +98,7 @@ export class Discovery implements AsyncDisposable {
   /** A description that no message can hold is reported once. */
   #encode({ tool, description }: Described): Uint8Array | undefined {
     try {
-      return encodeBroadcast(tool.name, description);
+      return encodeBroadcast(tool.name, published(tool, description));
     } catch (error) {
       if (!(error instanceof InvocationError)) throw error;
       logEvent(this.#parts.log, "discovery.too_large", { tool: tool.name, reason: error.message });

@@ -61,6 +61,19 @@ export function withManifest(
   });
 }
 
+/** Whether agents may call a tool. */
+export function isForAgents({ catalog }: Pick<ToolEntry, "catalog">): boolean {
+  return catalog.allowedCallers.has("direct");
+}
+
+/** A description with what the manifest says of callers. */
+export function published(
+  { catalog }: Pick<ToolEntry, "catalog">,
+  description: PublishedDescription,
+): PublishedDescription {
+  return { ...description, allowedCallers: catalog.allowedCallers };
+}
+
 function combine(
   { description, described }: ToolEntry,
   derived: ToolDescription,

@@ -19,6 +19,7 @@ import { Semaphore, SemaphoreFullError } from "../support/semaphore.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type DescribedTools, asInvocationError } from "./described-tools.ts";
+import { isForAgents, published } from "./given.ts";
 
 /** Requests of one generation that are answered at once; others wait as messages. */
 const maxAnswering = 32;
@@ -46,7 +47,7 @@ export async function answerRequests(
     const name = parseDiscoveryTopic(parts.namespace, kind, message.topic);
     // Tools of other groups are theirs to answer for.
     const tool = name === undefined ? undefined : parts.resolve(name);
-    if (tool === undefined) continue;
+    if (tool === undefined || !isForAgents(tool)) continue;
     const slot = await slots.acquire(signal).catch(() => undefined);
     void answer(parts, tool, generation, message, signal).finally(() => slot?.[Symbol.dispose]());
   }
@@ -93,7 +94,7 @@ async function respond(
   try {
     const { id, toolConfig } = decodeDiscoveryRequest(document, generation);
     const description = await tools.forRequest(tool, toolConfig, signal);
-    return encodeDescription(id, generation, tool.name, description);
+    return encodeDescription(id, generation, tool.name, published(tool, description));
   } catch (error) {
     const refusal = error instanceof SemaphoreFullError ? busy(error) : asInvocationError(error);
     if (!signal.aborted)

@@ -37,13 +37,18 @@ const opsByCode: Partial<Readonly<Record<ErrorCode, ToolOp>>> = {
   INVALID_REQUEST: "validate_input",
 };
 
+/** The part of a call that fails by a code. */
+export function opOf(code: ErrorCode): ToolOp {
+  return opsByCode[code] ?? "execute";
+}
+
 /** An error as programs get it. The message of an unknown one is for the log only. */
 export function gatewayErrorOf(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof InvocationError) {
     const { code, message, retryable } = error;
     const data = errorData(error);
-    return new GatewayError(code, opsByCode[code] ?? "execute", message, {
+    return new GatewayError(code, opOf(code), message, {
       ...{ cause: error, retryable },
       data: data && copyJson(data as JsonObject).value,
     });

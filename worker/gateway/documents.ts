@@ -95,7 +95,7 @@ function clean(text: string): string {
 }
 
 /** Ends a text that is too long by an ellipsis, and between characters. */
-function cut(text: string, maxLength: number): string {
+export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const kept = text.slice(0, maxLength - 1);
   return `${/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept}…`;

@@ -20,6 +20,11 @@ export interface CallContext {
   readonly onStatus: StatusListener;
   /** Undefined where no other worker can receive the call. */
   readonly claimed?: Claimed;
+  /**
+   * Call when the call's tool waits for calls by other workers, which may call this one. Undefined
+   * where the broker limits no deliveries.
+   */
+  readonly onWaiting?: (() => void) | undefined;
   /** Whether a tool of this worker makes the call. Default: false. */
   readonly isInner?: boolean;
   /** Undefined without an audit log. */

@@ -19,7 +19,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
 import { cancelledError } from "./call-result.ts";
 import type { Claimed } from "./claims/claims.ts";
-import type { Invoker } from "./call-context.ts";
+import type { CallContext, Invoker } from "./call-context.ts";
 import { remainingOutputs } from "./steps/remaining.ts";
 import { type RelayReport, type RelayedStatus, StatusRelay } from "./steps/status-relay.ts";
 
@@ -48,7 +48,7 @@ export interface RunSignals extends CallSignals {
 }
 
 /** Who looks on while a call runs. */
-export interface CallWatchers {
+export interface CallWatchers extends Pick<CallContext, "onWaiting"> {
   /** Undefined without an audit log. */
   readonly audit: CallAudit | undefined;
   readonly follower: CallFollower;
@@ -63,7 +63,7 @@ export async function runCall(
   invocation: Invocation,
   claimed: Claimed,
   signals: RunSignals,
-  { audit, follower }: CallWatchers,
+  { audit, follower, onWaiting }: CallWatchers,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const { id, taskId, toolName: tool } = invocation;
   const log = parts.log.child({ id, taskId, tool });
@@ -84,6 +84,7 @@ export async function runCall(
     claimed,
     audit,
     follower,
+    onWaiting,
   });
   const statuses = await relay.finish();
   over.abort(callIsOver);

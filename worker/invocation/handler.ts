@@ -238,6 +238,7 @@ async function execute(
     const { answer, started } = await runCall(parts, invocation, claimed, signals, {
       audit,
       follower,
+      onWaiting: () => delivery.exempt?.(),
     });
     if (audit !== undefined) audit.started = started;
     return answer && encodeResult(request.id, answer, started);

@@ -10,7 +10,7 @@ import { requireSendable } from "../protocol/messages/response.ts";
 import { type StagedArtifact, runnerArgs } from "../runners/runner.ts";
 import { NotGrantedError } from "../sandbox/host-access.ts";
 import type { Profile } from "../sandbox/profile.ts";
-import { type Execution, type ExitReport, type Sandbox, gatewayFd } from "../sandbox/sandbox.ts";
+import type { Execution, ExitReport, Sandbox } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
@@ -34,7 +34,7 @@ import {
 import { type AdmitParts, type AdmittedCall, admit } from "./steps/admit.ts";
 import type { CallSlot } from "./slots/call-slot.ts";
 import { checkResult } from "./steps/check-schemas.ts";
-import { type CallGateway, type Gateways, noGateway } from "./steps/gateway.ts";
+import { type CallGateway, type Gateways, noGateway, runnerGateway } from "./steps/gateway.ts";
 import { notAvailable } from "./steps/resolve.ts";
 import { type ToolLogs, endOfOutput, followOutput, logOutput } from "./steps/output-log.ts";
 import { logProgram } from "./programs/program.ts";
@@ -88,7 +88,8 @@ async function run(
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
   const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
-  const admitted = await admit(parts, request, mayHaveStarted, record, signal);
+  const caller = context.isInner === true ? "programmatic" : "direct";
+  const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
   using _code = admitted.code;
   const { invocation, tool, profile, times, program } = admitted;
   logProgram(program, log);
@@ -111,7 +112,7 @@ async function run(
   const inside = {
     tools: acquired.tool.toolsPath,
     locate: (path: string) => sandbox.locate(path),
-    gatewayFd: tool.gateway && gatewayFd,
+    gateway: runnerGateway(tool, invocation),
   };
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
@@ -227,9 +228,9 @@ function openGateway(
     ...call,
     tool,
     channel,
-    onBegin: (called) => {
-      record.called(called.idempotent);
-      call.context.claimed?.onNested?.(called);
+    onBegin: async ({ idempotent }) => {
+      record.called(idempotent);
+      if (!idempotent) await call.context.claimed?.claim.keep();
     },
     onAbuse: () => void execution.stop(0).catch(() => undefined),
   });

@@ -65,11 +65,6 @@ export interface ArgumentRules {
   readonly coerce: boolean;
 }
 
-/** The tools that a tool may call while it runs. */
-export interface GatewayGrant {
-  readonly tools: readonly string[];
-}
-
 /** The manifest's parts of a tool's description; undefined parts are derived from the code. */
 export type GivenDescription = Partial<PublishedDescription>;
 
@@ -86,8 +81,10 @@ export interface CatalogFields {
 
 /** What a tool may do by its gateway. */
 export interface GatewayGrant {
-  /** Ids, or `NAMESPACE:*`. */
+  /** Ids of the worker's own tools, or `NAMESPACE:*`. */
   readonly tools: readonly string[];
+  /** Names of tools of other workers. */
+  readonly remote: readonly string[];
   readonly limits: GatewayLimits;
   /** Whether the entry says `idempotent: true`, whatever the called tools say. */
   readonly isIdempotent: boolean;

@@ -100,6 +100,8 @@ class ManifestWalk {
   readonly #runsExecutables: boolean;
   readonly #prefix: string;
   #credentials: ReadonlyMap<string, Credential> = new Map();
+  /** Tools of other workers that entries name, with the place. */
+  readonly #remote: { readonly path: Path; readonly name: string }[] = [];
 
   constructor(
     document: SourceDocument,
@@ -135,7 +137,15 @@ class ManifestWalk {
       return;
     }
     for (const [name, fields] of entries) this.#readTool(name, fields);
+    this.#refuseOwnTools();
     limitRepeats(this.tools);
+  }
+
+  /** The worker would call itself over the broker. */
+  #refuseOwnTools(): void {
+    for (const { path, name } of this.#remote)
+      if (this.tools.has(name) || this.unavailable.has(name))
+        this.found.add(path, `"${name}" is a tool of this manifest, which "tools" can list`);
   }
 
   #readTool(name: string, fields: unknown): void {
@@ -164,6 +174,8 @@ class ManifestWalk {
     if ((checked.data.tools ?? []).length > 0) this.#warnOfDescription(path, checked.data);
     const entries = toEntries(name, checked.data, this.#credentials);
     this.#warnOfRules(path, entries[0]?.network);
+    for (const [index, name] of (entries[0]?.gateway?.remote ?? []).entries())
+      this.#remote.push({ path: [...path, "gateway", "remote", index], name });
     for (const entry of entries) this.#addTool(path, { ...entry, name: this.#prefix + entry.name });
   }
 

@@ -128,14 +128,21 @@ export interface ToolRunner extends AsyncDisposable {
 export interface RunnerPlaces extends Pick<Sandbox, "locate"> {
   readonly tools: string;
   /** Undefined where the sandbox has no gateway. */
-  readonly gatewayFd?: number | undefined;
+  readonly gateway?: RunnerGateway | undefined;
+}
+
+/** The channel of a gateway as its runner knows it. */
+export interface RunnerGateway {
+  readonly fd: number;
+  /** Calls that the worker reads before it answers one. */
+  readonly maxConcurrentCalls: number;
 }
 
 /**
  * The content of `runner_args.json` (tool-runner/PROTOCOL.md), the same for every language.
  *
  * @param inside the directory of tools as every sandbox has it, what this one calls such a path,
- *   and the descriptor of its gateway
+ *   and its gateway
  * @param limits the largest `result.json` that the worker will read, and the epoch milliseconds at
  *   which the time limit ends the tool
  */
@@ -150,6 +157,7 @@ export function runnerArgs(
   limits: { readonly maxResultBytes: number; readonly deadlineMs?: number },
 ): JsonObject {
   const inWork = (name: string): string => inside.locate(`${workDirInside}/${name}`);
+  const { gateway } = inside;
   const inputs = [...artifacts].map(
     ([parameter, input]) => [parameter, { ...input, path: inside.locate(input.path) }] as const,
   );
@@ -176,7 +184,9 @@ export function runnerArgs(
     ...(limits.deadlineMs !== undefined && { deadline_ms: limits.deadlineMs }),
     ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
     ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
-    ...(inside.gatewayFd !== undefined && { gateway: { fd: inside.gatewayFd } }),
+    ...(gateway && {
+      gateway: { fd: gateway.fd, max_concurrent_calls: gateway.maxConcurrentCalls },
+    }),
   };
 }
 

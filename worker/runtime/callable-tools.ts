@@ -1,8 +1,9 @@
 /**
- * The tools of the manifest that other tools may call, with their descriptions.
+ * The tools that other tools may call, with their descriptions: those of the manifest that allow
+ * it, and those of other workers that the manifest lists.
  */
 import type { Described } from "../discovery/described-tools.ts";
-import { Catalog, type CatalogEntry } from "../gateway/catalog.ts";
+import { Catalog, type CatalogEntry, maxTools } from "../gateway/catalog.ts";
 import { ToolSearch } from "../gateway/search.ts";
 import { type ToolEntry, toolIdOf } from "../manifest/manifest.ts";
 
@@ -12,6 +13,8 @@ export interface CallableToolsParts {
   readonly tools: () => ReadonlyMap<string, ToolEntry>;
   /** What is known of their descriptions. */
   readonly described: () => readonly Pick<Described, "tool" | "description">[];
+  /** Tools of other workers; another array after each change. */
+  readonly remote: () => readonly CatalogEntry[];
 }
 
 /** What is served at one time. */
@@ -20,6 +23,8 @@ export interface CallableSnapshot {
   readonly search: ToolSearch;
   /** The manifest's names, by id. */
   readonly names: ReadonlyMap<string, string>;
+  /** Ids of the tools of other workers. */
+  readonly remote: ReadonlySet<string>;
 }
 
 /** Builds the catalog when a gateway needs it and something has changed. */
@@ -27,6 +32,7 @@ export class CallableTools {
   readonly #parts: CallableToolsParts;
   #tools: ReadonlyMap<string, ToolEntry> | undefined;
   #descriptions: ReadonlyMap<string, Described["description"]> = new Map();
+  #remote: readonly CatalogEntry[] = [];
   #snapshot: CallableSnapshot | undefined;
 
   constructor(parts: CallableToolsParts) {
@@ -38,10 +44,12 @@ export class CallableTools {
     const descriptions = new Map(
       this.#parts.described().map(({ tool, description }) => [tool.name, description]),
     );
-    if (this.#snapshot && tools === this.#tools && isSame(descriptions, this.#descriptions))
+    const remote = this.#parts.remote();
+    const isKnown = tools === this.#tools && remote === this.#remote;
+    if (this.#snapshot && isKnown && isSame(descriptions, this.#descriptions))
       return this.#snapshot;
-    [this.#tools, this.#descriptions] = [tools, descriptions];
-    this.#snapshot = snapshotOf(tools, descriptions);
+    [this.#tools, this.#descriptions, this.#remote] = [tools, descriptions, remote];
+    this.#snapshot = snapshotOf(tools, descriptions, remote);
     return this.#snapshot;
   }
 }
@@ -53,14 +61,18 @@ function isSame<Value>(one: ReadonlyMap<string, Value>, other: ReadonlyMap<strin
 function snapshotOf(
   tools: ReadonlyMap<string, ToolEntry>,
   descriptions: ReadonlyMap<string, Described["description"]>,
+  remote: readonly CatalogEntry[],
 ): CallableSnapshot {
   const callable = [...tools.values()].filter(({ catalog }) =>
     catalog.allowedCallers.has("programmatic"),
   );
   const entries = callable.map((tool) => [tool.name, entryOf(tool, descriptions)] as const);
-  const catalog = new Catalog(entries.map(([, entry]) => entry));
   const names = new Map(entries.map(([name, { id }]) => [id, name]));
-  return { catalog, search: new ToolSearch(catalog), names };
+  // The manifest's own tools go first: the list of others may be older.
+  const others = remote.filter(({ id }) => !tools.has(id)).slice(0, maxTools - names.size);
+  const catalog = new Catalog([...entries.map(([, entry]) => entry), ...others]);
+  const ids = new Set(others.map(({ id }) => id));
+  return { catalog, search: new ToolSearch(catalog), names, remote: ids };
 }
 
 /** The manifest's parts where nothing is known of the code. */

@@ -5,29 +5,31 @@
 import { CallBudget } from "../gateway/budget.ts";
 import type { ToolCallRecord } from "../gateway/call-records.ts";
 import { DirectGateway } from "../gateway/direct.ts";
-import { defaultGatewayLimits, maxRefusals, narrowLimits } from "../gateway/limits.ts";
+import { maxRefusals } from "../gateway/limits.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
 import { type CallStore, auditedStore } from "../invocation/audit/audited-store.ts";
-import type {
-  CallGateway,
-  ClosedGateway,
-  GatewayCall,
-  Gateways,
+import {
+  type CallGateway,
+  type ClosedGateway,
+  type GatewayCall,
+  type Gateways,
+  gatewayLimitsOf,
 } from "../invocation/steps/gateway.ts";
 import type { ArtifactScope } from "../artifacts/store.ts";
+import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
 import type { GatewayReport, ToolCallReport } from "../protocol/execution.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { ArtifactReader } from "./artifact-reader.ts";
-import type { CallableTools } from "./callable-tools.ts";
-import { type InnerCallParts, innerCalls } from "./inner-calls.ts";
+import type { CallableSnapshot, CallableTools } from "./callable-tools.ts";
+import { type DispatchParts, dispatchOf } from "./dispatch.ts";
 
 /** Calls of one report; further ones are counted. */
 export const maxReportedCalls = 1_000;
 
 /** Dependencies of {@link createGateways}. */
-export interface GatewaysParts extends InnerCallParts {
+export interface GatewaysParts extends DispatchParts {
   readonly tools: Pick<CallableTools, "snapshot">;
   readonly store: CallStore;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
@@ -41,16 +43,16 @@ export function createGateways(parts: GatewaysParts): Gateways {
 function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { clock, store, scopeOf } = parts;
   const { invocation, tool, channel, context, onAbuse } = call;
-  const { catalog, search, names } = parts.tools.snapshot();
-  const granted = { ...defaultGatewayLimits, ...(tool.gateway?.limits ?? noCalls) };
-  const limits = narrowLimits(granted, invocation.gateway?.limits ?? {});
+  const snapshot = parts.tools.snapshot();
+  const { catalog, search } = snapshot;
+  const limits = gatewayLimitsOf(tool, invocation);
   const budget = new CallBudget(limits, { depth: invocation.depth ?? 0, clock });
   const calls = new ReportedCalls(clock.nowMs());
   const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
   const over = new AbortController();
-  const dispatch = innerCalls(parts, call, (id) => names.get(id) ?? id, over.signal);
+  const dispatch = dispatchOf(parts, call, snapshot, over.signal);
   const gateway = new DirectGateway(catalog, dispatch, {
-    allowed: tool.gateway?.tools ?? [],
+    allowed: allowedOf(tool, snapshot),
     requested: invocation.gateway?.tools,
     budget,
     search,
@@ -76,14 +78,21 @@ function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
   return { close, [Symbol.asyncDispose]: async () => void (await close()) };
 }
 
+/** Which tools are those of other workers is decided by the manifest in force. */
+function allowedOf(
+  { gateway }: Pick<ToolEntry, "gateway">,
+  { remote }: Pick<CallableSnapshot, "remote">,
+): readonly string[] {
+  if (gateway === undefined) return [];
+  const own = gateway.tools.filter((id) => !remote.has(id));
+  return [...own, ...gateway.remote.filter((name) => remote.has(name))];
+}
+
 function endedBy({ reason: cause }: AbortSignal): InvocationError {
   const message = `The tool went on after ${maxRefusals} refusals of its gateway`;
   const limit = { limit: "toolCalls", bound: maxRefusals } as const;
   return new InvocationError("EXECUTION_ERROR", message, { cause, limit });
 }
-
-/** Of a tool whose entry has no gateway any more. */
-const noCalls = { maxToolCalls: 0 };
 
 /** The calls of one tool, for its report. */
 class ReportedCalls {

@@ -1,7 +1,7 @@
 /**
  * Calls that a running tool makes: they pass the invoker as calls from the broker do.
  */
-import type { Dispatch, DispatchResult } from "../gateway/dispatch.ts";
+import type { DispatchResult } from "../gateway/dispatch.ts";
 import type { CallEnd } from "../invocation/audit/call-audit.ts";
 import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
@@ -11,15 +11,12 @@ import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
 import type { Clock } from "../support/clock.ts";
-import type { JsonObject } from "../support/json/json.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { type InnerCall, cancelledCall, innerLog, timeOf, traceparentOf } from "./inner-call.ts";
 
-/** Milliseconds of the outer call that are left for its own answer. */
-const answerReserveMs = 1_000;
-
-/** Dependencies of {@link innerCalls}. */
+/** Dependencies of {@link runInnerCall}. */
 export interface InnerCallParts {
   readonly invoker: Invoker;
   readonly clock: Clock;
@@ -30,61 +27,23 @@ export interface InnerCallParts {
 
 type Failed = Exclude<InvocationOutcome, { kind: "success" }>;
 
-/** A called tool, by its name in the manifest. */
-interface InnerCall {
-  readonly callId: string;
-  readonly toolId: string;
-  readonly toolName: string;
-  readonly args: JsonObject;
-  readonly depth: number;
-}
-
-/**
- * Runs the calls of one tool.
- *
- * @param nameOf the manifest's name of a tool's id
- * @param over aborts with the gateway: then the slot is not waited for any more
- */
-export function innerCalls(
-  parts: InnerCallParts,
-  outer: GatewayCall,
-  nameOf: (toolId: string) => string,
-  over: AbortSignal,
-): Dispatch {
-  return async ({ callId, tool, args, depth }, signal) => {
-    const call = { callId, toolId: tool.id, toolName: nameOf(tool.id), args, depth };
-    outer.slot.begin();
-    try {
-      return await run(parts, outer, call, signal);
-    } finally {
-      // Also after a call that the tool has cancelled: it goes on.
-      await outer.slot.end(over);
-    }
-  };
-}
-
-/** Throws InvocationError. */
-async function run(
+/** Runs a call by the name of its tool in the manifest. Throws InvocationError. */
+export async function runInnerCall(
   parts: InnerCallParts,
   outer: GatewayCall,
   call: InnerCall,
   signal: AbortSignal,
 ): Promise<DispatchResult> {
-  const { callId, toolName, depth } = call;
   const { invoker, clock, follow } = parts;
-  const { signal: shutdown, cancelSignal } = outer.context;
-  const audit = outer.context.audit?.inner(callId, toolName);
+  const { signal: shutdown, cancelSignal, onWaiting } = outer.context;
+  const audit = outer.context.audit?.inner(call.callId, call.toolName);
   const invocation = innerInvocation(outer, call, clock.nowMs());
   const { traceparent } = invocation;
   const nested = { isNested: true, deliveryCount: 1, queue: undefined, correlationId: undefined };
   const follower = follow({ ...nested, traceparent });
-  follower.resolved(toolName);
+  follower.resolved(call.toolName);
   const traceId = follower.trace?.traceId ?? (traceparent && traceIdOf(traceparent));
-  const log = parts.log.child({
-    ...{ id: callId, taskId: invocation.taskId, tool: toolName, depth },
-    ...{ parentId: outer.invocation.id, parent: outer.tool.name },
-    ...(traceId !== undefined && { traceId }),
-  });
+  const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
   const startMs = clock.monotonicMs();
   let ending: CallEnd = "INTERNAL_ERROR";
@@ -102,6 +61,7 @@ async function run(
       claimed: innerClaim(outer),
       audit,
       follower,
+      onWaiting,
     });
     if (audit !== undefined) audit.started = outcome.started;
     if (outcome.kind !== "success") throw failureOf(outcome);
@@ -124,18 +84,13 @@ const neverAborts = new AbortController().signal;
 
 /** The call in the name of the outer one's caller. */
 function innerInvocation(
-  { invocation, deadlineMs, context }: GatewayCall,
+  outer: GatewayCall,
   { callId, toolId, toolName, args, depth }: InnerCall,
   nowMs: number,
 ): Invocation {
-  if (context.cancelSignal?.aborted === true) throw cancelled();
-  const endMs = deadlineMs - answerReserveMs;
-  const leftMs = endMs - nowMs;
-  if (leftMs <= 0) {
-    const message = "The call that calls the tool has no time left";
-    throw new InvocationError("SANDBOX_TIMEOUT", message);
-  }
-  const traceparent = context.follower?.trace?.traceparentOf("run") ?? invocation.traceparent;
+  const { invocation } = outer;
+  const { endMs, leftMs } = timeOf(outer, nowMs);
+  const traceparent = traceparentOf(outer);
   return Object.freeze<Invocation>({
     id: callId,
     taskId: invocation.taskId,
@@ -154,16 +109,16 @@ function innerInvocation(
     sentAtMs: sendingTimeMs(endMs, leftMs),
     ...(traceparent !== undefined && { traceparent }),
     ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
+    ...(invocation.authToken !== undefined && { authToken: invocation.authToken }),
   });
 }
 
-/** The outer call is not run again once a tool has started that must not run twice. */
-function innerClaim({ onBegin }: GatewayCall): Claimed {
-  const begin = (isRepeatable: boolean): Promise<void> => {
-    onBegin({ idempotent: isRepeatable });
-    return Promise.resolve();
-  };
-  return { mayHaveStarted: false, claim: { isCertain: true, begin }, onNested: onBegin };
+/** A tool that must not run twice starts once for the outer call, wherever that runs. */
+function innerClaim({ onBegin, context }: GatewayCall): Claimed {
+  const begin = (idempotent: boolean): Promise<void> => onBegin({ idempotent });
+  const keep = (): Promise<void> => onBegin({ idempotent: false });
+  const mayHaveStarted = context.claimed?.mayHaveStarted ?? false;
+  return { mayHaveStarted, claim: { isCertain: true, begin, keep } };
 }
 
 /** For the log, as far as the text is the worker's. */
@@ -180,10 +135,6 @@ function failureOf(outcome: Failed): InvocationError {
     case "timeout":
       return new InvocationError("SANDBOX_TIMEOUT", "The tool exceeded its time limit");
     case "cancelled":
-      return cancelled();
+      return cancelledCall();
   }
-}
-
-function cancelled(): InvocationError {
-  return new InvocationError("CANCELLED", "The call was cancelled");
 }

@@ -28,6 +28,8 @@ import { openStarts } from "../pool/open.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import type { Starts } from "../pool/starts.ts";
 import { CallableTools } from "../runtime/callable-tools.ts";
+import type { RemoteTools } from "../runtime/remote/remote-tools.ts";
+import { withoutBroker } from "../runtime/remote/without-broker.ts";
 import { createGateways } from "../runtime/gateways.ts";
 import { Semaphore } from "../support/semaphore.ts";
 import {
@@ -63,6 +65,8 @@ export interface InvokerOptions {
   readonly storeCounts?: StoreCounts;
   /** Follows calls that tools make; nothing does unless given. */
   readonly follow?: (received: ReceivedCall) => CallFollower;
+  /** Tools of other workers; none can be reached unless given. */
+  readonly remote?: Pick<RemoteTools, "directory" | "call">;
 }
 
 /** Wires invoker, sandbox pool and checker of arguments. */
@@ -75,6 +79,7 @@ export function wireInvoker(
     egress = new EgressCounts(),
     storeCounts = new StoreCounts(),
     follow = () => followsNothing,
+    remote = withoutBroker(foundation.catalog.manifest),
   }: InvokerOptions = {},
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
@@ -113,7 +118,9 @@ export function wireInvoker(
     tools: new CallableTools({
       tools: () => catalog.manifest.tools,
       described: () => described.settled,
+      remote: () => remote.directory.entries,
     }),
+    remote,
     store: counted,
     scopeOf,
     follow,

@@ -9,6 +9,7 @@ import { KeptDescriptions } from "../descriptions/kept.ts";
 import { type DescribeTool, DescribedTools } from "../discovery/described-tools.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.ts";
+import { RemoteTools } from "../runtime/remote/remote-tools.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Host } from "./host.ts";
 import { toolRunnerDir } from "./shipped.ts";
@@ -62,6 +63,15 @@ export function wireDescribedTools(
     return descriptions.describe(tool, whileAsking, toolConfig);
   };
   return new DescribedTools({ describe, clock, log });
+}
+
+/** Wires the tools of other workers. The caller disposes them before the session. */
+export function wireRemoteTools(
+  { namespace }: Pick<Config, "namespace">,
+  { clock, log }: Host,
+  session: ReconnectingSession,
+): RemoteTools {
+  return new RemoteTools({ session, namespace, clock, log: log.child({ part: "remote-tools" }) });
 }
 
 /** Starts discovery; undefined without it. The caller disposes it before the session. */

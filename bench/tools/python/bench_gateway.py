@@ -53,7 +53,7 @@ def work_by_calls(tools: Tools, tool: str, count: int, seconds: float) -> list:
 
 def floods(ctx: ToolContext, request: str, count: int, seconds: float) -> dict:
     """Sends a line as often as it says, each with an id of its own, and reads no answer."""
-    descriptor, _ = gateway.of_call
+    descriptor = gateway.of_call[0]
     os.set_blocking(descriptor, False)
     unsent = memoryview("".join(request % n for n in range(count)).encode())
     total = len(unsent)

@@ -32,8 +32,7 @@ export async function runCase(
   const { tool, args, config } = testCase;
   const inputs = await inputsOf(testCase, dirname(path));
   const staged = await stageInputs(inputs, args, localInvoker.artifacts, context.signal);
-  const profile = localInvoker.manifest.tools.get(tool)?.profile;
-  const call = { tool, toolConfig: config, ...staged, ...(profile !== undefined && { profile }) };
+  const call = { tool, toolConfig: config, ...staged };
   const statuses: string[] = [];
   const end = await callHere(localInvoker, call, (text) => statuses.push(text), context);
   const problems = [

@@ -38,6 +38,8 @@ export function readDebugOptions(
   if (inspect !== undefined && runtime === "python") {
     throw new UsageError("--inspect is for Node; for a Python tool there is --debug");
   }
-  err.line("No sandbox: the tool runs as you do, with the backend host, and without limits.");
+  err.line(
+    "No sandbox: the tool runs as you do, with the backend host, without limits and a gateway.",
+  );
   return { inspectPort: inspect, toolsDir, environment };
 }

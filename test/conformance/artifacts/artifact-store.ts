@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { fc } from "../../support/properties/property.ts";
+import { anyCharacter, fc } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import type {
   ArtifactScope,
@@ -416,7 +416,7 @@ const nastyName = fc.oneof(
       maxLength: 4,
     })
     .map((parts) => parts.join("")),
-  fc.string({ unit: "binary", maxLength: 6 }),
+  fc.string({ unit: anyCharacter, maxLength: 6 }),
   fc.integer({ min: 250, max: 260 }).map((length) => "n".repeat(length)),
 );
 

@@ -49,6 +49,8 @@ export class MemorySession implements BrokerSession {
   readonly #exchange: Exchange;
   readonly #end = Promise.withResolvers<SessionEnd>();
   readonly #unsettled = new Set<Queued>();
+  /** Those of the unsettled ones that do not count against the permits. */
+  readonly #exempt = new Set<Queued>();
   /** Deliveries that may be unsettled. */
   #permits: number;
   readonly #subscriptions = new Set<Subscription<HeardMessage>>();
@@ -142,8 +144,12 @@ export class MemorySession implements BrokerSession {
     }
   }
 
+  get #counted(): number {
+    return this.#unsettled.size - this.#exempt.size;
+  }
+
   #take(): Queued | undefined {
-    if (!this.#isConsuming || this.#unsettled.size >= this.#permits) return undefined;
+    if (!this.#isConsuming || this.#counted >= this.#permits) return undefined;
     const queued = this.#exchange.take();
     if (queued) this.#unsettled.add(queued);
     return queued;
@@ -156,11 +162,16 @@ export class MemorySession implements BrokerSession {
       redelivered: queued.deliveryCount > 1,
       deliveryCount: queued.deliveryCount,
       maxDeliveries: this.#exchange.maxDeliveries,
+      exempt: () => {
+        if (this.#unsettled.has(queued)) this.#exempt.add(queued);
+        this.wake();
+      },
       settle: (outcome) => this.#settle(queued, outcome),
     };
   }
 
   #settle(queued: Queued, outcome: Settlement): Promise<void> {
+    this.#exempt.delete(queued);
     if (this.#unsettled.delete(queued)) {
       if (outcome === "failed") this.#exchange.giveBack([queued]);
       if (outcome === "rejected") this.#exchange.putAside(queued);

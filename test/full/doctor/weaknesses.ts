@@ -206,6 +206,94 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   },
 ];
 
+const proxyHost = "worker/gateway/proxy/host.ts";
+
+/** Those of a tool that calls others. */
+const gatewayWeaknesses: readonly PlantedWeakness[] = [
+  {
+    what: "a tool may call all tools",
+    edits: [
+      {
+        file: "worker/gateway/direct.ts",
+        from: "return this.#scope.allows(id) && this.#requested.allows(id);",
+        to: "return this.#requested.allows(id);",
+      },
+    ],
+    named: { attacks: ["call_unlisted_tools"] },
+  },
+  {
+    what: "a tool finds tools that allow no programs",
+    edits: [
+      {
+        file: "worker/runtime/callable-tools.ts",
+        from: 'catalog.allowedCallers.has("programmatic")',
+        to: "catalog.allowedCallers.size > 0",
+      },
+    ],
+    named: { attacks: ["call_unlisted_tools"] },
+  },
+  {
+    what: "the arguments of an inner call name its user",
+    edits: [
+      {
+        file: "worker/runtime/inner-calls.ts",
+        from: "    caller: invocation.caller,",
+        to: '    caller: { ...invocation.caller, ...("user_id" in args && { userId: String(args["user_id"]) }) },',
+      },
+    ],
+    named: { attacks: ["call_as_another"] },
+  },
+  {
+    what: "calls in calls have no bound",
+    edits: [
+      {
+        file: "worker/gateway/budget.ts",
+        from: "if (this.callDepth > maxDepth) {",
+        to: "if (this.callDepth > maxDepth + 10) {",
+      },
+    ],
+    named: { attacks: ["recurse_by_calls"] },
+  },
+  {
+    what: "ids of tools are shown as they are",
+    edits: [
+      {
+        file: "worker/protocol/tool-calls/tool-id.ts",
+        from: "const shown = withoutDeceptive(id.slice(0, 2 * maxIdPartLength + 1).toWellFormed());",
+        to: 'const shown = id.length === 0 ? withoutDeceptive("") : id;',
+      },
+    ],
+    named: { attacks: ["call_by_strange_names"] },
+  },
+  {
+    what: "a request has no bound",
+    edits: [
+      {
+        file: proxyHost,
+        from: "readFrames(this.#channel, maxRequestBytes)",
+        to: "readFrames(this.#channel, 64 * maxRequestBytes)",
+      },
+    ],
+    named: { attacks: ["endless_request"] },
+  },
+  {
+    what: "inner calls go on after the end of their tool",
+    edits: [
+      {
+        file: proxyHost,
+        from: "for (const controller of this.#inFlight.values()) controller.abort(reason);",
+        to: "",
+      },
+      {
+        file: proxyHost,
+        from: "void Promise.all(this.#running).then(() => this.#ended.resolve(end));",
+        to: "this.#ended.resolve(end);",
+      },
+    ],
+    named: { attacks: ["outlive_by_calls"] },
+  },
+];
+
 const tcp = "worker/egress/tcp.ts";
 const door = "worker/sandbox/network/door.py";
 
@@ -551,7 +639,7 @@ function templateFilter()`,
   {
     what: "sandboxes without a network have the host's",
     edits: allNamespacesBut("net"),
-    named: { attacks: ["reach_loopback_service", "reach_abstract_socket"] },
+    named: { attacks: ["reach_loopback_service", "reach_abstract_socket", "take_channel"] },
   },
   {
     what: "/proc is the host's",
@@ -787,4 +875,5 @@ function templateFilter()`,
   },
   ...templateWeaknesses,
   ...egressWeaknesses,
+  ...gatewayWeaknesses,
 ];

@@ -54,6 +54,7 @@ describe("SIGTERM, with no time to finish anything, when a call", { tags: "promi
     ["has the first process of its sandbox", heldAt("born"), { call: begun }],
     ["has its mounts", heldAt("mounted"), { call: begun }],
     ["runs", callSteps.runs, { call: begun }],
+    ["waits for another tool", callSteps["waits for another tool"], { call: begun }],
     ["has its outputs saved", callSteps["has its outputs saved"], { call: [begun, finished] }],
     ["is answered", callSteps["is answered"], { call: finished }],
   ])("%s", async ([, bringTo, expected]) => {

@@ -58,6 +58,44 @@ test("the permits of calls that outlive their connection come back one by one, a
   await isWaiting(1);
 });
 
+test("a call that is exempt lets one more come, until it is settled", async () => {
+  const namespace = newNamespace();
+  const broker = amqpBroker({ url: node().url, namespace, maxUnsettled: 2 });
+  await using session = await broker.connect(["echo"], never);
+  await using peer = await connectAmqpPeer(node().url, namespace);
+  await using operator = await connectOperator(node().url);
+  const queue = `${namespace}/q/sandbox/default`;
+  const hasCounts = (messageCount: number, consumerCount: number): Promise<void> =>
+    vi.waitFor(async () => {
+      const counts = { messageCount, consumerCount };
+      expect(await operator.channel.checkQueue(queue)).toMatchObject(counts);
+    }, patience);
+  const deliveries = pull(session);
+  const calls = ["0", "1", "2", "3", "4", "5"];
+  for (const call of calls) await peer.publish(invokeTopic(namespace, "echo"), call);
+  const [first, second] = [await deliveries.next(), await deliveries.next()];
+  await hasCounts(4, 1);
+  first.exempt?.();
+  first.exempt?.();
+  const third = await deliveries.next();
+  await hasCounts(3, 2);
+  await first.settle("accepted");
+  first.exempt?.();
+  const fourth = await deliveries.next();
+  // It came through the consumer that has ended, which the queue counts until then.
+  await third.settle("accepted");
+  await hasCounts(2, 1);
+  await second.settle("accepted");
+  const fifth = await deliveries.next();
+  await hasCounts(1, 1);
+  for (const delivery of [fourth, fifth]) await delivery.settle("accepted");
+  const sixth = await deliveries.next();
+  await sixth.settle("accepted");
+  const all = [first, second, third, fourth, fifth, sixth];
+  expect(all.map(textOf)).toEqual(calls);
+  expect(all.map(({ redelivered }) => redelivered)).not.toContain(true);
+});
+
 test("a worker takes no more than the limit of one queue, however many tools and calls there are", async () => {
   const namespace = newNamespace();
   const tools = Array.from({ length: 10 }, (_, n) => `tool-${n}`);

@@ -119,6 +119,7 @@ describe("a worker", () => {
         tool_name: "echo",
         description: "Echoes.",
         parameters: { type: "object", properties: {} },
+        allowed_callers: ["direct"],
         json_schema: { parameters: { type: "object" } },
       },
     });

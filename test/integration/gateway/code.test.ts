@@ -58,7 +58,7 @@ __out = sums.reduce((one: number, other: number) => one + other);
     });
   });
 
-  test("refuses what is no program, and logs none", { tags: "promise-G6" }, async () => {
+  test("refuses what is no program, and logs none", { tags: "promise-G7" }, async () => {
     await using rig = await startRig({
       tools: {
         run: { runtime: "code", languages: ["typescript", "javascript"] },
@@ -92,7 +92,7 @@ __out = sums.reduce((one: number, other: number) => one + other);
     expect(log).toContain(createHash("sha256").update(code).digest("hex"));
   });
 
-  test("has a value that no printed text can be", { tags: "promise-G6" }, async () => {
+  test("has a value that no printed text can be", { tags: "promise-G7" }, async () => {
     await using rig = await startRig({
       tools: { run: { runtime: "code", languages: ["python"] } },
     });

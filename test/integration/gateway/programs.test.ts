@@ -60,6 +60,16 @@ async def loads(ctx, count):
     return {"count": (await ctx.tools.load_artifact(name)).count(b"x")}
 
 
+async def gives_up(ctx):
+    calls = [asyncio.ensure_future(ctx.tools.call("sleeps", {"seconds": 60})) for _ in range(2)]
+    await asyncio.sleep(0)
+    await ctx.tools.search("after both")
+    for call in calls:
+        call.cancel()
+    await asyncio.wait(calls)
+    return {"cancelled": [call.cancelled() for call in calls]}
+
+
 def insists(ctx):
     refusals = 0
     while True:
@@ -104,6 +114,14 @@ export const asks = async ({ tool, args = {} }, { tools }) => {
     return { code: error.code, retryable: error.retryable, message: error.message };
   }
 };
+export const gives_up = async (args, { tools }) => {
+  const controllers = [new AbortController(), new AbortController()];
+  const calls = controllers.map(({ signal }) => tools.sleeps({ seconds: 60 }, { signal }));
+  const ended = Promise.allSettled(calls);
+  await tools.search("after both");
+  for (const controller of controllers) controller.abort("enough");
+  return { cancelled: (await ended).map(({ reason }) => reason === "enough") };
+};
 export const asks_many = async ({ tool, count }, { tools }) => {
   const calls = Array.from({ length: count }, (_, n) => tools.call(tool, { a: n, b: 1 }));
   return { sums: (await Promise.all(calls)).map(({ sum }) => sum) };
@@ -120,6 +138,9 @@ function inner(name: string, more: Partial<RigTool> = {}): RigTool {
 function outer(name: string, tools: readonly string[], more: Partial<RigTool> = {}): RigTool {
   return { module: "calls", function: name, gateway: { tools }, ...more };
 }
+
+/** May make one call at a time, and begins two. */
+const oneAtATime = { tools: ["sleeps"], max_concurrent_calls: 1 };
 
 /** The facts of a call about its execution. */
 function executionOf(answer: CallResult): Record<string, unknown> {
@@ -155,6 +176,22 @@ describe.each(["cold", "pool", "template"] as const)("a Python tool that starts 
       tool_calls: [{ tool: "shop:add", outcome: "ok", depth: 1, backend: "bubblewrap" }],
     });
   });
+
+  test("cancels a call that others wait for, and those", { tags }, async () => {
+    const more = { gateway: oneAtATime, start, warm: { min: 1 } };
+    await using rig = await startRig({
+      tools: {
+        sleeps: inner("sleeps"),
+        gives_up: { module: "calls", function: "gives_up", ...more },
+      },
+      files,
+      isWarm: true,
+    });
+    if (start !== "cold") await rig.untilWaiting("gives_up");
+    const answer = await rig.call("gives_up", {}, { timeoutSeconds: 20 });
+    expect(resultOf(answer)).toEqual({ cancelled: [true, true] });
+    expect(executionOf(answer)).toMatchObject({ start, tool_calls: [{ outcome: "CANCELLED" }] });
+  });
 });
 
 describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start) => {
@@ -180,6 +217,20 @@ describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start
     expect(resultOf(answer)).toMatchObject({ result: { sum: 5 } });
     const many = await rig.call("asks_many", { tool: "add", count: 5 });
     expect(resultOf(many)).toEqual({ sums: [1, 2, 3, 4, 5] });
+  });
+
+  test("cancels a call that others wait for, and those", { tags }, async () => {
+    const more = { gateway: oneAtATime, start, warm: { min: 1 } };
+    await using rig = await startRig({
+      tools: { sleeps: inner("sleeps"), gives_up: nodeTool("calls.js", "gives_up", more) },
+      files,
+      nodeFiles,
+      isWarm: true,
+    });
+    if (start !== "cold") await rig.untilWaiting("gives_up");
+    const answer = await rig.call("gives_up", {}, { timeoutSeconds: 20 });
+    expect(resultOf(answer)).toEqual({ cancelled: [true, true] });
+    expect(executionOf(answer)).toMatchObject({ start, tool_calls: [{ outcome: "CANCELLED" }] });
   });
 });
 

@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { fc, test as property } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
 import { removeWorkDirs, runBody, statuses, toolsDirectory } from "./run-node-tool.ts";
@@ -69,7 +69,7 @@ describe("a status that does not fit into a line is shortened", () => {
   test.for(usualLong)("one %s", showLong);
   test.for(otherLong)("one %s", { tags: "full" }, showLong);
 
-  const manyTexts = fc.array(fc.string({ unit: "binary", maxLength: 9000 }), { minLength: 20 });
+  const manyTexts = fc.array(fc.string({ unit: anyCharacter, maxLength: 9000 }), { minLength: 20 });
 
   property.prop([manyTexts], { numRuns: 3 })(
     "any text arrives, or a beginning of it",

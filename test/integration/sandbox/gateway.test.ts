@@ -131,7 +131,12 @@ async function open(
     start: startMode,
     warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
     ...(hasGateway && {
-      gateway: { tools: ["other:echo"], limits: defaultGatewayLimits, isIdempotent: false },
+      gateway: {
+        tools: ["other:echo"],
+        remote: [],
+        limits: defaultGatewayLimits,
+        isIdempotent: false,
+      },
     }),
   });
   starts.starts.follow([entry]);

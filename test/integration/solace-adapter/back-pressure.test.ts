@@ -49,6 +49,24 @@ describe("a busy worker", () => {
     expect(textOf(await deliveries.next())).toBe("2");
   });
 
+  test("has room for one more for each that is exempt, until that is settled", async () => {
+    await using place = await openPlace({ maxUnsettled: 2 });
+    await using session = await place.broker.connect(["echo"], never);
+    const deliveries = pull(session);
+    await place.call("echo", "0", "1", "2", "3", "4", "5");
+    const [first, second] = await hold(deliveries, 2);
+    await whenUnsettled(place, defaultAddress, 3);
+    first?.exempt?.();
+    first?.exempt?.();
+    expect(textOf(await deliveries.next())).toBe("2");
+    await whenUnsettled(place, defaultAddress, 4);
+    await first?.settle("accepted");
+    await whenUnsettled(place, defaultAddress, 3);
+    await second?.settle("accepted");
+    expect(textOf(await deliveries.next())).toBe("3");
+    await whenUnsettled(place, defaultAddress, 3);
+  });
+
   test("holds the limit of each queue, and one call more of each", async () => {
     await using place = await openPlace({
       queueOf: (tool) => (tool === "heavy" ? "heavy" : "default"),

@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fc, test as property } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { forkRunners, removeWorkDirs, type RunOptions, type ToolRun, runTool } from "./run-tool.ts";
 
@@ -169,7 +169,7 @@ describe("output artifacts", () => {
   });
 
   describe("whatever the name", { tags: "full" }, () => {
-    property.prop([fc.string({ unit: "binary", maxLength: 120 })], { numRuns: 25 })(
+    property.prop([fc.string({ unit: anyCharacter, maxLength: 120 })], { numRuns: 25 })(
       "under any name are saved under exactly this name or refused",
       async (filename) => {
         const run = await use("save", { args: { filename, content: "kept" } });

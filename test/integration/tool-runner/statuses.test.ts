@@ -1,7 +1,7 @@
 /**
  * Status updates: lines in a named pipe, whole and in order whoever writes them.
  */
-import { fc, test as property } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { forkRunners, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
 
@@ -54,7 +54,7 @@ describe("a status that does not fit into a line is shortened", () => {
     expect(Buffer.byteLength(run.statusLines[0]!) + 1).toBeLessThanOrEqual(maxLineBytes);
   });
 
-  const manyTexts = fc.array(fc.string({ unit: "binary", maxLength: 9000 }), { minLength: 20 });
+  const manyTexts = fc.array(fc.string({ unit: anyCharacter, maxLength: 9000 }), { minLength: 20 });
 
   property.prop([manyTexts], { numRuns: 3 })(
     "any text arrives, or a beginning of it",

@@ -79,6 +79,21 @@ const durationMs = expect.any(Number) as number;
 const saving = (name: string) => ({ module: "saving", function: name });
 
 describe("a call", () => {
+  test("of a tool of another worker has lines, too, and may have started once it is sent", async () => {
+    const { rig, path } = await startAudited({
+      asks: { ...saving("asks"), gateway: { remote: ["weather"] } },
+    });
+    // Nobody serves it.
+    await rig.call("asks", { tool: "weather" }, { timeoutSeconds: 2 });
+    const lines = await auditLines(path, 2);
+    expect(lines.map(ownFacts)).toMatchObject([
+      { event: "call.start", tool: "asks" },
+      { event: "call.start", tool: "weather", parent: lines[0]?.["call"] },
+      { event: "call.end", tool: "weather", outcome: "SANDBOX_TIMEOUT", started: true },
+      { event: "call.end", tool: "asks" },
+    ]);
+  });
+
   test("by a tool has lines of its own, which name the call that made it", async () => {
     const { rig, path } = await startAudited({
       asks: { ...saving("asks"), gateway: { tools: ["saves_two"] } },

@@ -5,6 +5,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished, vi } from "vitest";
+import { runnerGateway } from "../../../worker/invocation/steps/gateway.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { CodeWatch } from "../../../worker/pool/code/code-watch.ts";
 import { openStarts } from "../../../worker/pool/open.ts";
@@ -14,7 +15,7 @@ import { openPythonRunner } from "../../../worker/runners/python.ts";
 import { type Installation, type ToolRunner, runnerArgs } from "../../../worker/runners/runner.ts";
 import { HostAccess } from "../../../worker/sandbox/host-access.ts";
 import { type Profile, builtInProfiles } from "../../../worker/sandbox/profile.ts";
-import { type Execution, type SandboxBackend, gatewayFd } from "../../../worker/sandbox/sandbox.ts";
+import type { Execution, SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { newId } from "../../../worker/support/ids.ts";
@@ -170,7 +171,7 @@ async function callOnce({ starts, profile, entry, args, follow }: Call) {
   };
   const inside = {
     tools: tool.toolsPath,
-    gatewayFd: entry.gateway && gatewayFd,
+    gateway: runnerGateway(entry, { gateway: undefined }),
     locate: (path: string) => sandbox.locate(path),
   };
   const content = runnerArgs(entry, invocation, new Map(), inside, { maxResultBytes: 1_000_000 });

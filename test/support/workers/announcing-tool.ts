@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished, vi } from "vitest";
 
 /**
- * File name and source of the tool's module; its function is `announces`. It listens to no SIGTERM
- * unless it is told to.
+ * File name and source of the tool's module. `announces` listens to no SIGTERM unless it is told
+ * to; `passes_on` calls another tool.
  */
 export const announcingTool = {
   file: "announcing.py",
@@ -26,6 +26,13 @@ def announces(ctx, port, name="run", input=None, saved_bytes=0, ends_at_sigterm=
     if saved_bytes > 0:
         ctx.save_artifact("saved.bin", bytes(saved_bytes))
     return {"told": told}
+
+
+async def passes_on(ctx, tool, **args):
+    try:
+        return {"inner": dict(await ctx.tools.call(tool, args))}
+    except Exception as error:
+        return {"code": error.code}
 `,
 } as const;
 

@@ -63,7 +63,7 @@ export interface RigTool {
   readonly artifact_params?: object;
   readonly validate?: boolean;
   readonly coerce?: boolean;
-  readonly gateway?: { readonly tools: readonly string[]; readonly [limit: string]: unknown };
+  readonly gateway?: Readonly<Record<string, unknown>>;
   readonly allowed_callers?: readonly string[];
   readonly namespace?: string;
   readonly tags?: readonly string[];
@@ -104,6 +104,8 @@ export interface RigOptions {
   readonly isWarm?: boolean;
   /** The machine's unless given. */
   readonly clock?: Clock;
+  /** Of another rig, which keeps it; a new one unless given. */
+  readonly broker?: DevBroker;
 }
 
 /** A running worker with everything around it. */
@@ -222,7 +224,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     await makeToolsDir(nodeFixtureTools, nodeToolsDir, options.nodeFiles, options.toolsDirMode);
   await writeFile(manifestPath, manifestText(options.tools, options.credentials));
 
-  const broker = owned.use(await startDevBroker());
+  const broker = options.broker ?? owned.use(await startDevBroker());
   const environment = {
     ...workerEnvironment(broker, base, manifestPath, toolsDir),
     TOOLS_NODE_DIR: nodeToolsDir,

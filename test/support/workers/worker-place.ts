@@ -24,12 +24,22 @@ import { HeldSandboxes } from "../sandboxes/held-sandboxes.ts";
 import { manifestText, reachableDirectory } from "./rig.ts";
 import { sharedPreparations } from "./shared-preparations.ts";
 
-const tools = {
-  repeatable: { module: "announcing", function: "announces", network: "host" },
-  once_only: { module: "announcing", function: "announces", network: "host", idempotent: false },
+const announces = {
+  module: "announcing",
+  function: "announces",
+  network: "host",
+  allowed_callers: ["direct", "programmatic"],
 } as const;
-/** Both announce their runs. */
-export type AnnouncingTool = keyof typeof tools;
+const passesOn = { module: "announcing", function: "passes_on" } as const;
+/** Tools that announce their runs, and tools that call these: `args.tool` says which. */
+export const announcingTools = {
+  repeatable: announces,
+  once_only: { ...announces, idempotent: false },
+  passes_on: { ...passesOn, gateway: { tools: ["repeatable"] } },
+  passes_on_once: { ...passesOn, gateway: { tools: ["once_only"] } },
+  passes_on_again: { ...passesOn, gateway: { tools: ["once_only"] }, idempotent: true },
+} as const;
+export type AnnouncingTool = keyof typeof announcingTools;
 
 const patience = { timeout: 20_000, interval: 20 };
 const agentName = "agent";
@@ -59,7 +69,7 @@ export async function openParts(): Promise<PlaceParts> {
   onTestFinished(() => rm(base, { recursive: true, force: true }));
   await mkdir(join(base, "tools"));
   await writeFile(join(base, "tools", announcingTool.file), announcingTool.source);
-  await writeFile(join(base, "manifest.yaml"), manifestText(tools));
+  await writeFile(join(base, "manifest.yaml"), manifestText(announcingTools));
   return { base, runs: await ToolRuns.listen(), sandboxes: await HeldSandboxes.in(base) };
 }
 

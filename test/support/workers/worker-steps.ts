@@ -75,8 +75,15 @@ export class WorkerSteps {
     await mkdir(join(base, "tools"));
     await writeFile(join(base, "tools", announcingTool.file), announcingTool.source);
     const manifestPath = join(base, "manifest.yaml");
-    const announces = { module: "announcing", function: "announces", network: "host" } as const;
-    await writeFile(manifestPath, manifestText({ announces }));
+    const announces = {
+      module: "announcing",
+      function: "announces",
+      network: "host",
+      allowed_callers: ["direct", "programmatic"],
+    } as const;
+    const gateway = { tools: ["announces"] };
+    const passesOn = { module: "announcing", function: "passes_on", gateway };
+    await writeFile(manifestPath, manifestText({ announces, passes_on: passesOn }));
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
     const patterns = [responseTopic(namespace, agentName, ">")];
@@ -117,10 +124,10 @@ export class WorkerSteps {
     return worker;
   }
 
-  /** Calls the tool under a name, by which its run and its answer are known. */
+  /** Calls `announces` or another tool under a name, by which its run and its answer are known. */
   async call(name: string, more: Partial<ToolCall> = {}): Promise<void> {
     const args = { port: this.runs.port, name, ...more.args };
-    const call = { timeoutSeconds: 120, ...more, tool: "announces", args };
+    const call = { timeoutSeconds: 120, tool: "announces", ...more, args };
     const properties = { replyTo: responseTopic(namespace, agentName, name) };
     const request = encodeRequest(name, agentName, call);
     await this.#client.publish(invokeTopic(namespace, call.tool), request, properties, soon());
@@ -185,6 +192,10 @@ export const callSteps = {
     await worker.says("tool.started");
   },
   runs,
+  "waits for another tool": async (steps) => {
+    await steps.call("call", { tool: "passes_on", args: { tool: "announces" } });
+    await steps.runs.haveBegun("call");
+  },
   "has its outputs saved": async (steps, worker) => {
     await runs(steps, worker);
     steps.runs.finish();

@@ -1,4 +1,4 @@
-import { fc, test as propertyTest } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { directoryLevels } from "../../../worker/artifacts/filesystem/directories.ts";
 import { artifactKey, artifactScope, maxNameBytes } from "../../../worker/artifacts/scope.ts";
@@ -142,7 +142,7 @@ const nastyName = fc.oneof(
       maxLength: 5,
     })
     .map((parts) => parts.join("")),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
 );
 
 const address = fc.record({

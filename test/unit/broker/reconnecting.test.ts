@@ -102,6 +102,21 @@ describe("reconnecting", () => {
     ]);
   });
 
+  test("tells those who wait of the loss of the connection, and has another one then", async () => {
+    const { broker, clock, drop } = setUp();
+    const session = await broker.connect([], never);
+    const { connection } = session;
+    expect(connection.aborted).toBe(false);
+    drop();
+    await vi.waitFor(() => expect(connection.aborted).toBe(true), patience);
+    expect(connection.reason).toBeInstanceOf(BrokerError);
+    expect(session.connection.aborted).toBe(true);
+    await passUntil(clock, () => session.connected);
+    expect(session.connection.aborted).toBe(false);
+    await session[Symbol.asyncDispose]();
+    expect(session.connection.aborted).toBe(true);
+  });
+
   test("begins with short delays again only after a connection that lasted", async () => {
     const { broker, clock, drop } = setUp();
     await using session = await broker.connect([], never);

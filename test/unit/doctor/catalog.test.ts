@@ -41,6 +41,7 @@ describe("the catalog of attacks", () => {
       "reach_metadata_service",
       "read_host_configuration",
       "resolve_names",
+      "take_channel",
     ]);
   });
 });

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import type { Attack, Observation } from "../../../worker/doctor/attacks/attack.ts";
 import { judge } from "../../../worker/doctor/attacks/attack-verdict.ts";
 import { egressAttacks } from "../../../worker/doctor/attacks/catalog/egress.ts";
+import { gatewayAttacks } from "../../../worker/doctor/attacks/catalog/gateway.ts";
 import { limitsAttacks } from "../../../worker/doctor/attacks/catalog/limits.ts";
 import { workerAttacks } from "../../../worker/doctor/attacks/catalog/worker.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
@@ -16,7 +17,10 @@ import type { JsonObject } from "../../../worker/support/json/json.ts";
 const programs = new URL("../../../attacks/", import.meta.url);
 const token = "0123456789abcdef";
 const attacks = new Map(
-  [...limitsAttacks, ...workerAttacks, ...egressAttacks].map((attack) => [attack.id, attack]),
+  [...limitsAttacks, ...workerAttacks, ...egressAttacks, ...gatewayAttacks].map((attack) => [
+    attack.id,
+    attack,
+  ]),
 );
 
 const facts = { executionTimeMs: 10, execution: undefined, started: true, idempotent: false };
@@ -69,6 +73,42 @@ describe("an attack by a name of the metadata service", () => {
       false,
     );
     expect(judged(false, { host: "other.invalid", reason: "not-public" })).toBe(false);
+  });
+});
+
+describe("an attack on a gateway", () => {
+  const calls = (tool: string) =>
+    ({
+      ...success({ reached: false, evidence: "NOT_ALLOWED" }),
+      execution: { start: "cold", calls: { calls: [{ tool }], omittedCalls: 0 } },
+    }) as unknown as InvocationOutcome;
+  const id = "call_by_strange_names";
+
+  test("is blocked when the program reached nothing, and the worker saw nothing", () => {
+    expect(verdict(id, calls("called.listed"))).toEqual({ blocked: true, evidence: "NOT_ALLOWED" });
+    const reached = verdict(id, success({ reached: true, evidence: "it says so" }));
+    expect(reached).toEqual({ blocked: false, evidence: "it says so" });
+  });
+
+  test("is not blocked by what the program does not see", () => {
+    expect(verdict(id, calls("\u202eexe")).evidence).toContain("a record steers terminals");
+    expect(verdict(id, calls("a"), { longestStallMs: 5_000 }).blocked).toBe(false);
+    const prototype = Object.prototype as { polluted?: boolean };
+    prototype.polluted = true;
+    try {
+      expect(verdict(id, calls("a")).blocked).toBe(false);
+    } finally {
+      delete prototype.polluted;
+    }
+  });
+
+  test("is over with the program that went on after its refusals, and broken by another end", () => {
+    const limit = { limit: "toolCalls", bound: 100 } as const;
+    expect(verdict("flood_calls", failure("EXECUTION_ERROR", "went on", { limit }))).toEqual({
+      blocked: true,
+      evidence: "went on",
+    });
+    expect(verdict("flood_calls", failure("EXECUTION_ERROR", "fell over"))).toBeUndefined();
   });
 });
 

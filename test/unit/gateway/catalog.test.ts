@@ -6,7 +6,7 @@ import { Catalog, type CatalogEntry, maxTools } from "../../../worker/gateway/ca
 import type { ToolDoc } from "../../../worker/gateway/gateway.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { isDeceptive } from "../../../worker/support/text/deceptive.ts";
-import { fc, test } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test } from "../../support/properties/property.ts";
 
 const documentOf = (entry: Omit<CatalogEntry, "id">): ToolDoc =>
   new Catalog([{ id: "tool", ...entry }]).get("tool")!.document("full");
@@ -29,7 +29,7 @@ describe("a catalog", () => {
   });
 });
 
-describe("a document", () => {
+describe("a document", { tags: "promise-G6" }, () => {
   test("has the first paragraph as summary, and all of it as notes", () => {
     const description = "\n Add\n  numbers. \n \n Of any size.\n";
     const { summary, notes } = documentOf({ description });
@@ -48,7 +48,7 @@ describe("a document", () => {
   });
 
   const ugly = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 3_000 }),
+    fc.string({ unit: anyCharacter, maxLength: 3_000 }),
     fc.string({
       unit: fc.constantFrom("\u001b[2J", "\u202e", "\n", "\r", "\u2028", "a", " ", "\0"),
     }),

@@ -110,7 +110,7 @@ describe("a late call for a tool that was removed", () => {
 });
 
 describe("a call that was delivered before", () => {
-  const claim = { isCertain: false, begin: () => Promise.resolve() };
+  const claim = { isCertain: false, begin: () => Promise.resolve(), keep: () => Promise.resolve() };
   const again: Partial<CallContext> = { claimed: { claim, mayHaveStarted: true } };
 
   test("is answered NOT_REPEATED for a tool that must not run twice, and opens nothing", async () => {

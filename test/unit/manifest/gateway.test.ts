@@ -26,9 +26,30 @@ test("a gateway names tools, and bounds in place of the defaults, also above the
   const entry = entryOf('gateway: {tools: ["sales:*", csv], max_tool_calls: 60, max_depth: 1}');
   expect(entry?.gateway).toEqual({
     tools: ["sales:*", "csv"],
+    remote: [],
     limits: { ...defaultGatewayLimits, maxToolCalls: 60, maxDepth: 1 },
     isIdempotent: false,
   });
+});
+
+test("a gateway names tools of other workers, alone or beside those of the manifest", () => {
+  expect(entryOf("gateway: {remote: [weather]}")?.gateway).toMatchObject({
+    tools: [],
+    remote: ["weather"],
+  });
+  expect(entryOf("gateway: {tools: [t], remote: [weather.eu]}")?.gateway).toMatchObject({
+    tools: ["t"],
+    remote: ["weather.eu"],
+  });
+});
+
+test("a tool of the manifest is none of other workers, served here or not", () => {
+  const entries = (other: string): string =>
+    `version: 1\ntools:\n  t: {module: m, function: f, gateway: {remote: [other]}}\n  ${other}\n`;
+  const problem = '3:50: tool "t": gateway.remote[0]: "other" is a tool of this manifest';
+  expect(() => parse(entries("other: {module: m, function: f}"))).toThrow(problem);
+  const elsewhere = entries("other: {module: m, function: f, queue: slow}");
+  expect(() => parse(elsewhere, { queues: ["default"] })).toThrow(problem);
 });
 
 test("a tool has a namespace, tags, callers and examples", () => {
@@ -43,7 +64,16 @@ test("a tool has a namespace, tags, callers and examples", () => {
 });
 
 test.each([
-  ["gateway: {}", "gateway.tools"],
+  ["gateway: {}", "gateway:"],
+  ["gateway: {remote: []}", "gateway.remote"],
+  ['gateway: {remote: ["a:b"]}', "gateway.remote[0]"],
+  ['gateway: {remote: ["*"]}', "gateway.remote[0]"],
+  ['gateway: {remote: ["sales:*"]}', "gateway.remote[0]"],
+  ['gateway: {remote: ["t"]}', "gateway.remote[0]"],
+  [
+    `gateway: {remote: [${Array.from({ length: 101 }, (_, n) => `w${n}`).join()}]}`,
+    "gateway.remote",
+  ],
   ["gateway: {tools: []}", "gateway.tools"],
   ['gateway: {tools: ["a b"]}', "gateway.tools[0]"],
   ['gateway: {tools: ["*:x"]}', "gateway.tools[0]"],
@@ -81,6 +111,8 @@ test("a tool that may call one which must not run twice is like that, unless it 
       calls_its_caller: calls("calls_it"),
       says_otherwise: `${calls("pays")}, idempotent: true`,
       calls_others: calls("reads", "pays_by_agents_only"),
+      calls_other_workers: "gateway: {remote: [weather]}",
+      trusts_other_workers: "gateway: {remote: [weather]}, idempotent: true",
     }),
   ).toEqual({
     pays: false,
@@ -90,5 +122,7 @@ test("a tool that may call one which must not run twice is like that, unless it 
     calls_its_caller: false,
     says_otherwise: true,
     calls_others: true,
+    calls_other_workers: false,
+    trusts_other_workers: true,
   });
 });

@@ -42,7 +42,9 @@ describe("a sandbox that waits for calls of a tool", () => {
     { devices: ["/dev/kvm"] },
     { env: ["TOKEN"] },
     { start: "pool" },
-    { gateway: { tools: ["other"], limits: defaultGatewayLimits, isIdempotent: false } },
+    {
+      gateway: { tools: ["other"], remote: [], limits: defaultGatewayLimits, isIdempotent: false },
+    },
   ];
   test.for(relevant)("is of no use under the entry with %j", (change) => {
     expect(entryKey(tool("a", change))).not.toBe(entryKey(tool("a")));

@@ -1,7 +1,7 @@
 /**
  * The answer on the wire, held to what real agents accept.
  */
-import { fc, test as propertyTest } from "../../support/properties/property.ts";
+import { anyCharacter, fc, test as propertyTest } from "../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { InvocationError, errorCodes } from "../../../worker/protocol/errors.ts";
@@ -197,7 +197,7 @@ describe("an answer that is too large to be sent", () => {
   });
 });
 
-const text = fc.string({ unit: "binary" });
+const text = fc.string({ unit: anyCharacter });
 const outcomes: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant("success" as const),

@@ -98,10 +98,11 @@ describe("the arguments of a tool runner", () => {
     ).toMatchObject({ deadline_ms: 1_795_200_128_599, traceparent, tracestate: "v=1" });
   });
 
-  test("have the descriptor of the gateway where the sandbox has one", () => {
+  test("have the gateway where the sandbox has one", () => {
     const limits = { maxResultBytes: 1 };
-    const args = runnerArgs(tool, invocation, new Map(), { ...paths, gatewayFd: 9 }, limits);
-    expect(args).toMatchObject({ gateway: { fd: 9 } });
+    const places = { ...paths, gateway: { fd: 9, maxConcurrentCalls: 2 } };
+    const args = runnerArgs(tool, invocation, new Map(), places, limits);
+    expect(args["gateway"]).toEqual({ fd: 9, max_concurrent_calls: 2 });
     expect(runnerArgs(tool, invocation, new Map(), paths, limits)).not.toHaveProperty("gateway");
   });
 

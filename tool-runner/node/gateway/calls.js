@@ -1,12 +1,18 @@
-/** The worker reads no `cancel` behind a call that waits there for others. */
-const maxConcurrentCalls = 8;
-
-/** Lets calls onto the channel in their order, a number of them at a time. */
+/**
+ * Lets calls onto the channel in their order, a number of them at a time: the worker reads no
+ * `cancel` behind a call that waits there for others.
+ */
 export class CallQueue {
+  #maxConcurrentCalls;
   /** @type {Set<string>} ids */
   #running = new Set();
   /** @type {Map<string, () => void>} by id, the longest first */
   #waiting = new Map();
+
+  /** @param {number} maxConcurrentCalls */
+  constructor(maxConcurrentCalls) {
+    this.#maxConcurrentCalls = maxConcurrentCalls;
+  }
 
   /**
    * Sends a call, now or after the answers to others.
@@ -15,7 +21,7 @@ export class CallQueue {
    * @param {() => void} send
    */
   enter(id, send) {
-    if (this.#running.size >= maxConcurrentCalls) {
+    if (this.#running.size >= this.#maxConcurrentCalls) {
       this.#waiting.set(id, send);
       return;
     }

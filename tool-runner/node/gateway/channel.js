@@ -36,15 +36,19 @@ export class Channel {
   #socket;
   /** @type {Map<string, Pending>} by the request's id */
   #pending = new Map();
-  #calls = new CallQueue();
+  #calls;
   #lastId = 0;
   /** The line that arrives, in pieces: joined once, when it is complete. */
   #pieces = /** @type {Buffer[]} */ ([]);
   #piecesBytes = 0;
   #isClosed = false;
 
-  /** @param {number} fd a stream socket */
-  constructor(fd) {
+  /**
+   * @param {number} fd a stream socket
+   * @param {number} maxConcurrentCalls calls without an answer on the channel
+   */
+  constructor(fd, maxConcurrentCalls) {
+    this.#calls = new CallQueue(maxConcurrentCalls);
     this.#socket = new Socket({ fd, readable: true, writable: true });
     this.#socket.on("data", (chunk) => this.#onData(chunk));
     this.#socket.on("error", () => this.#close());

@@ -26,11 +26,12 @@ const levels = ["summary", "schema", "full"];
 
 /**
  * @param {number} fd of the channel; belongs to the client from now on
+ * @param {number} maxConcurrentCalls calls without an answer on the channel
  * @param {symbol} runKey the member of a result for its {@link Run}
  * @returns {Client}
  */
-export function openClient(fd, runKey) {
-  const channel = new Channel(fd);
+export function openClient(fd, maxConcurrentCalls, runKey) {
+  const channel = new Channel(fd, maxConcurrentCalls);
 
   /** @param {Record<string, unknown>} payload of the response to a call or a chain */
   const resultOf = ({ structured, ...run }) =>

@@ -6,6 +6,8 @@ import sys
 
 from secure_tool_runtime import ToolError
 
+# The interpreter's own printer, before a tool can replace it: an import of `traceback` takes 8 ms.
+_print_exception = sys.__excepthook__
 _RUNNER_DIRECTORY = os.path.dirname(__file__)
 _LIMITS = {errno.ENOMEM: "memory", errno.EMFILE: "open_files", errno.EFBIG: "file_size"}
 
@@ -64,8 +66,7 @@ def print_traceback(error: BaseException) -> None:
         if frame.tb_frame.f_code.co_filename.startswith(_RUNNER_DIRECTORY):
             trace = frame.tb_next
         frame = frame.tb_next
-    # The interpreter's own printer: an import of `traceback` takes 8 ms.
-    sys.__excepthook__(type(error), error.with_traceback(trace), trace)
+    _print_exception(type(error), error.with_traceback(trace), trace)
 
 
 def without_directories(text: str, work_directory: str) -> str:

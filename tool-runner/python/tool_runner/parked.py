@@ -80,7 +80,7 @@ def serve(
     if call is None:
         return 1
     if gateway is not None:
-        call.gateway = {"fd": gateway}
+        call.gateway = {**call.gateway, "fd": gateway}
     return answer(call, before_exit)
 
 

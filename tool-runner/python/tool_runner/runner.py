@@ -13,6 +13,8 @@ from .json_codec import decode, encode
 from .protocol import Call, error_document, result_document, take_call, write_result
 
 _FAILED = 1
+# Calls of tools at a time, where the worker says nothing.
+_CONCURRENT_CALLS = 8
 # Descriptors that the worker may hand on beside stdin, stdout and stderr.
 _HANDED_ON = range(3, 10)
 
@@ -90,7 +92,8 @@ def answer(call: Call, before_exit: object = None) -> int:
     if descriptor is not None:
         from secure_tool_runtime import gateway
 
-        gateway.of_call = (descriptor, runner_pid)
+        max_calls = call.gateway.get("max_concurrent_calls", _CONCURRENT_CALLS)
+        gateway.of_call = (descriptor, runner_pid, max_calls)
     try:
         try:
             returned = _run_tool(call, context)

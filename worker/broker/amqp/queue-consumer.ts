@@ -18,7 +18,9 @@ export interface QueueConsumerOptions extends ConsumerOptions {
 interface Link {
   readonly channel: Channel;
   readonly tags: Set<string>;
-  /** Sum of the prefetch limits of its consumers. */
+  /** Consumers that were started. */
+  started: number;
+  /** Sum of the prefetch limits of its consumers, but for substitutes. */
   prefetch: number;
   unsettled: number;
   /** Why the broker ended a consumer, or the channel. */
@@ -62,14 +64,15 @@ export class QueueConsumer implements Consumer {
     await topology.declareQueue(queue, signal);
     await route(signal);
     const channel = await this.#connection.openChannel(signal);
-    const counts = { prefetch: 0, unsettled: 0 };
+    const counts = { started: 0, prefetch: 0, unsettled: 0 };
     const link: Link = { channel, tags: new Set(), ...counts, loss: undefined, isClosed: false };
     channel.on("error", (error: unknown) => {
       link.isClosed = true;
       this.#lose(link, consumerFailure(error, this.#doing));
     });
     try {
-      const consuming = this.#consume(link, this.#limit);
+      link.prefetch = this.#limit;
+      const consuming = this.#consume(link, link.prefetch);
       await this.#connection.answered(consuming, this.#doing, signal);
       if (link.loss !== undefined) throw link.loss;
     } catch (error) {
@@ -97,17 +100,20 @@ export class QueueConsumer implements Consumer {
     await this.#connection.answered(endConsumers(link), doing, ended).catch(() => undefined);
   }
 
-  /** Sends both commands together: a channel's limit is that of the consumers after it. */
-  async #consume(link: Link, prefetch: number): Promise<void> {
+  /**
+   * Sends both commands together: a channel's limit is that of the consumers after it. Resolves to
+   * the tag of the consumer.
+   */
+  async #consume(link: Link, prefetch: number): Promise<string> {
     // The broker orders redeliveries of a closed channel by these.
-    const consumerTag = String(link.tags.size).padStart(12, "0");
+    const consumerTag = String(link.started++).padStart(12, "0");
     link.tags.add(consumerTag);
-    link.prefetch += prefetch;
     const onMessage = (message: ConsumeMessage | null): void => this.#receive(link, message);
     await Promise.all([
       link.channel.prefetch(prefetch),
       link.channel.consume(this.#address, onMessage, { consumerTag }),
     ]);
+    return consumerTag;
   }
 
   /** Adds a consumer for released permits: RabbitMQ fixes the limit of one when it starts. */
@@ -116,9 +122,28 @@ export class QueueConsumer implements Consumer {
     if (link === undefined || this.#over.aborted) return;
     const missing = this.#limit - link.prefetch;
     if (missing === 0) return;
+    link.prefetch += missing;
     this.#consume(link, missing).catch((error: unknown) =>
       this.#lose(link, consumerFailure(error, this.#doing)),
     );
+  }
+
+  /**
+   * Adds a consumer for one delivery more, in place of one that does not count any more. The result
+   * ends it; what it has received meanwhile can be settled.
+   */
+  #substitute(link: Link): () => void {
+    if (link !== this.#link || this.#over.aborted) return () => undefined;
+    const starting = this.#consume(link, 1);
+    starting.catch((error: unknown) => this.#lose(link, consumerFailure(error, this.#doing)));
+    return () => {
+      const ending = starting.then(async (tag) => {
+        if (link.isClosed || !link.tags.delete(tag)) return;
+        await link.channel.cancel(tag);
+      });
+      // The channel is gone then, and the consumer with it.
+      ending.catch(() => undefined);
+    };
   }
 
   #receive(link: Link, message: ConsumeMessage | null): void {
@@ -133,6 +158,7 @@ export class QueueConsumer implements Consumer {
     const { fields, properties, content } = message;
     const { redelivered } = fields;
     let isSettled = false;
+    let endSubstitute: (() => void) | undefined;
     return {
       topic: topicOf(fields.routingKey),
       queue: this.#options.queue,
@@ -145,10 +171,14 @@ export class QueueConsumer implements Consumer {
       get isLost() {
         return link.isClosed;
       },
+      exempt: () => {
+        if (!isSettled) endSubstitute ??= this.#substitute(link);
+      },
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
         link.unsettled--;
+        endSubstitute?.();
         if (link.isClosed || this.#connection.ended.aborted) return;
         if (outcome === "accepted") link.channel.ack(message);
         // RabbitMQ 4.3 does not count what comes back by `nack`.

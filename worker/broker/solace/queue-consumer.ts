@@ -119,6 +119,7 @@ export class QueueConsumer implements Consumer {
 
   #toDelivery(flow: Flow, message: solace.Message, payload: Uint8Array): Delivery {
     let isSettled = false;
+    let isExempt = false;
     return {
       topic: topicOf(message),
       queue: this.#options.queue,
@@ -130,10 +131,16 @@ export class QueueConsumer implements Consumer {
       get isLost() {
         return flow.isClosing;
       },
+      exempt: () => {
+        if (isSettled || isExempt) return;
+        isExempt = true;
+        this.#unsettled--;
+        this.#regulate();
+      },
       settle: async (outcome) => {
         if (isSettled) return;
         isSettled = true;
-        this.#unsettled--;
+        if (!isExempt) this.#unsettled--;
         flow.settle(message, outcome);
         this.#regulate();
         await this.#tidy(flow);

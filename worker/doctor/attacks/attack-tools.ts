@@ -15,8 +15,20 @@ const victimFunction = "victim";
 
 /** The victim's program below `attacks/harmless/`; it is copied into the module of its attack. */
 function victimProgram({ group }: Attack): string {
-  return group === "egress" ? "listening_victim" : "victim";
+  if (group === "egress") return "listening_victim";
+  return group === "gateway" ? "calling_victim" : "victim";
 }
+
+/** The module of the tools that attacks on gateways call. */
+const calledModule = "called";
+/** Those tools: all but one allow programs, and all but one are listed. */
+const calledTools = {
+  "called.listed": { function: "called", allowed_callers: ["programmatic"] },
+  "called.unlisted": { function: "called", allowed_callers: ["programmatic"] },
+  "called.direct": { function: "called" },
+  "called.stays": { function: "stays", allowed_callers: ["programmatic"] },
+} as const;
+const gateway = { tools: ["called.listed", "called.direct", "called.stays"] } as const;
 
 /** Options of {@link layOutTools}. */
 export interface Layout {
@@ -50,7 +62,8 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
   const lay = (module: string, ...texts: readonly string[]): Promise<void> =>
     writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
 
-  await lay(usefulTool, await program(`harmless/${usefulTool}.py`));
+  for (const module of [usefulTool, calledModule])
+    await lay(module, await program(`harmless/${module}.py`));
   // The source of an isolated tool.
   await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
   for (const attack of attacks) {
@@ -116,12 +129,17 @@ function manifestOf({ attacks, profile, importTarget }: Layout): object {
           ...callable,
           ...startModesOf(startOfCall(start)),
           ...(attack.group === "egress" && { network: listOf(importTarget) }),
+          ...(attack.group === "gateway" && { gateway }),
           ...attack.manifest,
         };
         return [toolName(start, attack.id), entry] as const;
       }),
   );
-  return { version: 1, tools: Object.fromEntries([...useful, ...tools]) };
+  const called = Object.entries(calledTools).map(
+    ([name, entry]) =>
+      [name, { ...common, module: calledModule, start: "cold", ...entry }] as const,
+  );
+  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...tools]) };
 }
 
 /**

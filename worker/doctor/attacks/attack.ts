@@ -6,7 +6,10 @@ import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Profile } from "../../sandbox/profile.ts";
 import type { Enforcement } from "../../sandbox/sandbox.ts";
 
-/** The part of the host that an attack targets. Tools of `egress` have a list of hosts. */
+/**
+ * The part of the host that an attack targets. Tools of `egress` have a list of hosts, those of
+ * `gateway` may call the tools of `attacks/harmless/called.py`.
+ */
 export type AttackGroup =
   | "files"
   | "processes"
@@ -14,6 +17,7 @@ export type AttackGroup =
   | "kernel"
   | "network"
   | "egress"
+  | "gateway"
   | "traces"
   | "limits"
   | "worker";
@@ -129,7 +133,7 @@ export interface Attack {
   readonly rounds?: number;
   /**
    * Whether a victim runs meanwhile, with the token in each of its directories; for `egress` it
-   * answers with the token where it listens.
+   * answers with the token where it listens, for `gateway` it gives its channel away there.
    */
   readonly needsVictim?: boolean;
   /** Further fields of its manifest entry. */
@@ -137,8 +141,9 @@ export interface Attack {
   /**
    * `naive-worker` reads the left files as an unprotected worker. `naive-template` imports the
    * module in a parent, and calls it in a child that sees everything of the parent.
+   * `naive-gateway` serves every request of the program.
    */
-  readonly baseline?: "naive-worker" | "naive-template";
+  readonly baseline?: "naive-worker" | "naive-template" | "naive-gateway";
   /** Why a baseline that missed its target cannot reach it on this host; undefined when it can. */
   noBaseline?(unenforced: readonly string[]): string | undefined;
 }

@@ -3,6 +3,7 @@
  */
 import type { Attack } from "./attack.ts";
 import { egressAttacks } from "./catalog/egress.ts";
+import { gatewayAttacks } from "./catalog/gateway.ts";
 import { filesAttacks } from "./catalog/files.ts";
 import { kernelAttacks } from "./catalog/kernel.ts";
 import { limitsAttacks } from "./catalog/limits.ts";
@@ -20,6 +21,7 @@ export const attacks: readonly Attack[] = [
   ...kernelAttacks,
   ...networkAttacks,
   ...egressAttacks,
+  ...gatewayAttacks,
   ...tracesAttacks,
   ...limitsAttacks,
   ...workerAttacks,

@@ -3,9 +3,9 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, maxStubBytes, quoted as quotedBy } from "./text.ts";
+import { BoundedText, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
 
-const head = `# Tools that a program may call. Generated.
+const head = `# ${stubTitle}
 from typing import Any, Literal, NotRequired, Protocol, TypedDict, overload
 `;
 const anyCall = `    @overload
@@ -15,7 +15,7 @@ const anyCall = `    @overload
 const frameBytes = 1_024;
 const namespaceBytes = 320;
 
-/** Names of the object of the tools that are no tools. */
+/** Members that the runner's object of the tools has itself. */
 const reserved: ReadonlySet<string> = new Set([
   ...["call", "search", "describe", "namespaces", "examples", "chain", "load_artifact", "sync"],
 ]);
@@ -31,7 +31,7 @@ const keywords: ReadonlySet<string> = new Set(
 interface Declaration {
   readonly types: readonly string[];
   readonly overload: string;
-  /** Undefined where Python has no such name. */
+  /** Undefined where only `call` reaches the tool. */
   readonly method: string | undefined;
 }
 
@@ -62,7 +62,7 @@ export function pythonStubs(tools: Iterable<CatalogTool>): string {
     methods.set(namespace, ofNamespace.concat(declared.method ?? []));
   }
   const namespaces = [...methods].filter(
-    ([name, some]) => isName(name) && !reserved.has(name) && some.length > 0,
+    ([name, some]) => isToolName(name) && !reserved.has(name) && some.length > 0,
   );
   const names = new Set([...namespaces.map(([name]) => name), ...reserved]);
   const own = (methods.get("") ?? []).filter((method) => !names.has(methodName(method)));
@@ -102,7 +102,7 @@ function declaration(
   const method = [`    async def ${name}(${parameters}) -> ${returned}:`, ...note, "        ..."];
   return {
     overload: `    @overload\n    async def call(self, id: Literal[${quoted(id)}], args: ${taken}) -> ${returned}: ...`,
-    method: isName(name) ? method.join("\n") : undefined,
+    method: isToolName(name) ? method.join("\n") : undefined,
     types: types.declared,
   };
 }
@@ -185,6 +185,11 @@ function methodName(method: string): string {
 /** Whether a text names something in Python; names with two underscores mean more. */
 function isName(text: string): boolean {
   return /^[A-Za-z_]\w*$/.test(text) && !text.startsWith("__") && !keywords.has(text);
+}
+
+/** Whether the runner takes an attribute for a tool or a namespace. */
+function isToolName(text: string): boolean {
+  return isName(text) && !text.startsWith("_");
 }
 
 function quoted(text: string): string {

@@ -1,6 +1,10 @@
 /**
  * Text of stubs that names and descriptions of tools cannot break out of.
  */
+
+/** The first line of stubs, in a comment. */
+export const stubTitle = "Tools that a program may call. Generated.";
+
 /** Bytes of the stubs of all tools together. */
 export const maxStubBytes = 64 * 1024;
 

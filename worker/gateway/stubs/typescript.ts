@@ -3,9 +3,9 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type Member, type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, commentLines, maxStubBytes, quoted as quotedBy } from "./text.ts";
+import { BoundedText, commentLines, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
 
-const head = `// Tools that a program may call. Generated.
+const head = `// ${stubTitle}
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
@@ -22,16 +22,23 @@ const call = `  /** Calls a tool by its id. */
 const frameBytes = 1_024;
 const namespaceBytes = 160;
 
-/** Names of the object of the tools that are no tools. */
+/** Members that the runner's object of the tools has itself. */
 const reserved: ReadonlySet<string> = new Set([
-  ...["call", "search", "describe", "namespaces", "examples", "chain", "loadArtifact", "then"],
+  ...["call", "search", "describe", "namespaces", "examples", "chain", "loadArtifact"],
+  ...["artifactsOf", "stepResultsOf"],
+]);
+/** Names that the runner takes for no tool: of promises, of JSON, and of every object. */
+const noTools: ReadonlySet<string> = new Set([
+  ...["then", "toJSON"],
+  ...Object.getOwnPropertyNames(Object.prototype),
 ]);
 
 /** What a tool adds to the three interfaces. */
 interface Declaration {
   readonly args: string;
   readonly result: string;
-  readonly method: string;
+  /** Undefined where only `call` reaches the tool. */
+  readonly method: string | undefined;
 }
 
 /**
@@ -48,7 +55,7 @@ export function typescriptStubs(tools: Iterable<CatalogTool>): string {
     const { namespace } = tool.summary();
     const overhead = methods.has(namespace) ? "" : " ".repeat(namespaceBytes);
     const declared = [declare(tool), declareBare(tool)].find((one) =>
-      text.fits(one.args, one.result, one.method, overhead),
+      text.fits(one.args, one.result, one.method ?? "", overhead),
     );
     if (declared === undefined) {
       left++;
@@ -56,7 +63,7 @@ export function typescriptStubs(tools: Iterable<CatalogTool>): string {
     }
     args.push(declared.args);
     results.push(declared.result);
-    methods.set(namespace, [...(methods.get(namespace) ?? []), declared.method]);
+    methods.set(namespace, (methods.get(namespace) ?? []).concat(declared.method ?? []));
   }
   const more = left === 0 ? [] : [`// ${left} more tools do not fit: search for them.`, ""];
   return [
@@ -79,7 +86,7 @@ function membersOf(methods: ReadonlyMap<string, readonly string[]>): readonly st
       const names = [...methods.keys(), ...reserved].map((name) => `  ${nameOf(name)}(`);
       return some.filter((method) => !names.some((name) => method.startsWith(name)));
     }
-    return reserved.has(namespace)
+    return reserved.has(namespace) || noTools.has(namespace)
       ? []
       : [`  readonly ${nameOf(namespace)}: {`, ...some.map((method) => `  ${method}`), "  };"];
   });
@@ -101,10 +108,11 @@ function declaration(tool: CatalogTool, args: ObjectShape, result: ObjectShape):
   const { id: plainId, name } = tool.summary();
   const id = quoted(plainId);
   const parameters = `args: ToolArguments[${id}], options?: CallOptions`;
+  const method = `  ${nameOf(name)}(${parameters}): Promise<ToolResults[${id}]>;`;
   return {
     args: `  ${id}: ${typeOf(args)};`,
     result: `  ${id}: ${typeOf(result)};`,
-    method: `  ${nameOf(name)}(${parameters}): Promise<ToolResults[${id}]>;`,
+    method: noTools.has(name) ? undefined : method,
   };
 }
 

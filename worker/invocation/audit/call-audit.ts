@@ -99,7 +99,7 @@ export class CallAudit {
    * Records the start of a valid call and the artifacts in its request. Throws InvocationError
    * `TOOL_NOT_AVAILABLE` when the log is required and cannot be written.
    */
-  async start({ preloaded }: Invocation, signal: AbortSignal): Promise<void> {
+  async start({ preloaded }: Pick<Invocation, "preloaded">, signal: AbortSignal): Promise<void> {
     const sent = Array.from(preloaded.values(), ({ filename, version, bytes }) => ({
       event: "artifact.read" as const,
       source: "request",

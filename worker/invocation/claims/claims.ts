@@ -43,6 +43,11 @@ export interface CallClaim extends Disposable {
    */
   begin(isRepeatable: boolean, signal: AbortSignal): Promise<void>;
   /**
+   * Marks the run of a repeatable call. Call before a tool that must not run twice starts for it.
+   * Rejects with NotStartedError when another worker may run the call, and StoreError.
+   */
+  keep(): Promise<void>;
+  /**
    * Call before publishing the answer. Resolves to whether another worker has answered the call.
    * Another worker may publish `payload` when this one cannot; undefined forbids that.
    */
@@ -60,10 +65,8 @@ export interface CallClaim extends Disposable {
 
 /** A claim whose history was read. */
 export interface Claimed {
-  readonly claim: Pick<CallClaim, "begin" | "isCertain">;
+  readonly claim: Pick<CallClaim, "begin" | "keep" | "isCertain">;
   readonly mayHaveStarted: boolean;
-  /** Told of each tool that is about to run for the call, if the call is one of another call. */
-  readonly onNested?: (tool: { readonly idempotent: boolean }) => void;
 }
 
 /** Creates the claims of one worker. The owner disposes it after the last call. */
@@ -97,6 +100,7 @@ export const guessedClaims: Claims = {
       }),
     begin: () =>
       isLost() ? Promise.reject(new NotStartedError("the connection is lost")) : Promise.resolve(),
+    keep: () => Promise.resolve(),
     isAnswered: () => Promise.resolve(false),
     overtaken: undefined,
     answered: () => Promise.resolve(),

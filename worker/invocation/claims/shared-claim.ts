@@ -79,6 +79,7 @@ export class SharedClaim implements CallClaim {
   #isHandedOver = false;
   readonly #overtaken = new AbortController();
   #refreshing: Promise<void> | undefined;
+  #keeping: Promise<void> | undefined;
 
   constructor(
     claims: ClaimContext,
@@ -136,6 +137,14 @@ export class SharedClaim implements CallClaim {
       await this.#confirmMark(signal);
     }
     this.#claims.started.add(this);
+  }
+
+  async keep(): Promise<void> {
+    this.#isRepeatable = false;
+    await this.#refreshing;
+    if (this.#ownRun !== undefined) return;
+    this.#keeping ??= this.#create().finally(() => (this.#keeping = undefined));
+    await this.#keeping;
   }
 
   get overtaken(): AbortSignal {

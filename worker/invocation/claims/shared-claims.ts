@@ -1,8 +1,9 @@
 /**
  * Claims as marks in the store that the workers of a group share, with a heartbeat per run.
  *
- * The first run of a repeatable call gets a mark only after its connection is lost, so that the
- * usual call costs nothing. docs/adr/0004 has the reasons.
+ * The first run of a repeatable call gets a mark only after its connection is lost, or before it
+ * calls a tool that must not run twice, so that the usual call costs nothing. docs/adr/0004 has the
+ * reasons.
  */
 import type { MarkStore } from "../../artifacts/marks.ts";
 import { StoreError } from "../../artifacts/store.ts";

@@ -3,7 +3,7 @@
  */
 import type { BrokerSession, Delivery, Settlement } from "../../broker/broker.ts";
 
-/** Deliveries in flight beyond slots and queue, so that the worker can refuse them. */
+/** Deliveries in flight beyond those that run or wait, so that the worker can refuse them. */
 const refusalsInFlight = 16;
 
 /**
@@ -17,6 +17,8 @@ export interface CallLimits {
   readonly maxConcurrent: number;
   /** Calls that wait for a slot, over all queues. */
   readonly maxQueued: number;
+  /** Calls that wait for calls of their own. */
+  readonly maxSuspended: number;
 }
 
 /**
@@ -24,7 +26,9 @@ export interface CallLimits {
  * Otherwise calls queue in the worker, which pulls a few more to refuse them.
  */
 export function maxDeliveriesInFlight(limits: CallLimits, redelivers: boolean): number {
-  return redelivers ? Infinity : limits.maxConcurrent + limits.maxQueued + refusalsInFlight;
+  if (redelivers) return Infinity;
+  const { maxConcurrent, maxQueued, maxSuspended } = limits;
+  return maxConcurrent + maxQueued + maxSuspended + refusalsInFlight;
 }
 
 /** A delivery whose call is identified. */

@@ -1,7 +1,7 @@
 /**
  * Admission of a call before it takes a slot. A new check is one more entry of the chain.
  */
-import type { ToolEntry } from "../../manifest/manifest.ts";
+import type { CallerKind, ToolEntry } from "../../manifest/manifest.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import type { Profile } from "../../sandbox/profile.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -36,7 +36,13 @@ export interface HeldCall extends AdmittedCall {
   readonly code: Disposable;
 }
 
-interface Candidate extends AdmittedCall {
+/** What the worker knows of a call besides its request. */
+export interface CallOrigin {
+  readonly caller: CallerKind;
+  readonly mayHaveStarted: boolean;
+}
+
+interface Candidate extends AdmittedCall, Pick<CallOrigin, "caller"> {
   /** Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -45,7 +51,7 @@ interface Candidate extends AdmittedCall {
 type AdmissionCheck = (call: Candidate) => void | Promise<void>;
 
 const chain: readonly AdmissionCheck[] = [
-  ({ tool, invocation }) => requireCaller(tool, invocation),
+  ({ tool, caller }) => requireCaller(tool, caller),
   ({ times, invocation, nowMs }) => requireFresh(times, invocation, nowMs),
 ];
 
@@ -57,7 +63,7 @@ const chain: readonly AdmissionCheck[] = [
 export async function admit(
   parts: AdmitParts,
   invocation: Invocation,
-  mayHaveStarted: boolean,
+  { caller, mayHaveStarted }: CallOrigin,
   record: CallRecord,
   signal: AbortSignal,
 ): Promise<HeldCall> {
@@ -72,7 +78,7 @@ export async function admit(
   record.under(profile);
   const times = callTimes(tool, invocation, parts.times);
   const call = { invocation, tool, profile, times };
-  for (const check of chain) await check({ ...call, nowMs: parts.clock.nowMs() });
+  for (const check of chain) await check({ ...call, caller, nowMs: parts.clock.nowMs() });
   const checked = await checkArguments(parts, tool, invocation, signal);
   return { ...call, invocation: checked, ...programOf(tool, checked), code: held.move() };
 }

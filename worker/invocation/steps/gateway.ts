@@ -2,10 +2,13 @@
  * The gateway of a call whose tool may call other tools: `worker/runtime/` implements it.
  */
 import type { Duplex } from "node:stream";
+import { type GatewayLimits, defaultGatewayLimits, narrowLimits } from "../../gateway/limits.ts";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { InvocationError } from "../../protocol/errors.ts";
 import type { GatewayReport } from "../../protocol/execution.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
+import type { RunnerGateway } from "../../runners/runner.ts";
+import { gatewayFd } from "../../sandbox/sandbox.ts";
 import type { CallContext } from "../call-context.ts";
 import type { CallSlot } from "../slots/call-slot.ts";
 
@@ -19,10 +22,32 @@ export interface GatewayCall {
   /** Epoch milliseconds at which the tool's time ends. */
   readonly deadlineMs: number;
   readonly context: CallContext;
-  /** Told of each tool that is about to run for the call, before it may. */
-  readonly onBegin: (tool: Pick<ToolEntry, "idempotent">) => void;
+  /** Told of each tool that is about to run for the call, which waits for it. */
+  readonly onBegin: (tool: Pick<ToolEntry, "idempotent">) => Promise<void>;
   /** Ends the tool, which went on after too many refusals. */
   readonly onAbuse: () => void;
+}
+
+/** The limits of a call's gateway: those of the entry, which the request may tighten. */
+export function gatewayLimitsOf(
+  { gateway }: Pick<ToolEntry, "gateway">,
+  { gateway: requested }: Pick<Invocation, "gateway">,
+): GatewayLimits {
+  const granted = { ...defaultGatewayLimits, ...(gateway?.limits ?? noCalls) };
+  return narrowLimits(granted, requested?.limits ?? {});
+}
+
+/** Of an entry that has no gateway any more. */
+const noCalls = { maxToolCalls: 0 };
+
+/** What the runner of a call learns of its gateway; undefined without one. */
+export function runnerGateway(
+  tool: Pick<ToolEntry, "gateway">,
+  invocation: Pick<Invocation, "gateway">,
+): RunnerGateway | undefined {
+  if (tool.gateway === undefined) return undefined;
+  const { maxConcurrentCalls } = gatewayLimitsOf(tool, invocation);
+  return { fd: gatewayFd, maxConcurrentCalls };
 }
 
 /** What a tool did by its gateway. */

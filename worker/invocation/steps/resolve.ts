@@ -1,7 +1,7 @@
 /**
  * Resolves the names of a request: its tool, and its profile.
  */
-import type { ToolEntry } from "../../manifest/manifest.ts";
+import type { CallerKind, ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import type { Network } from "../../protocol/network-rules.ts";
@@ -34,9 +34,8 @@ export function resolveTool(
 /** Throws InvocationError `INVALID_REQUEST` for a caller of a kind that the tool does not allow. */
 export function requireCaller(
   { name, catalog }: Pick<ToolEntry, "name" | "catalog">,
-  { depth = 0 }: Pick<Invocation, "depth">,
+  kind: CallerKind,
 ): void {
-  const kind = depth === 0 ? "direct" : "programmatic";
   if (catalog.allowedCallers.has(kind)) return;
   const callers = kind === "direct" ? "by agents" : "by other tools";
   throw new InvocationError("INVALID_REQUEST", `Tool '${name}' may not be called ${callers}`);

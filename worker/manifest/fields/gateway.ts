@@ -9,12 +9,14 @@ import {
   mostGatewayLimits,
 } from "../../protocol/tool-calls/limits.ts";
 import { isToolPattern } from "../../protocol/tool-calls/tool-id.ts";
+import { toolNameProblem } from "../../protocol/topics.ts";
 import { accepts, acceptsKeys, unquoted } from "../../support/text/expectation.ts";
 import type { CallerKind, CatalogFields, GatewayGrant } from "../manifest.ts";
 import type { ToolExample } from "../../protocol/tool-calls/example.ts";
 
-/** Patterns of one gateway, tags and examples of one tool. */
+/** Patterns and tools of other workers of one gateway, tags and examples of one tool. */
 const maxPatterns = 100;
+export const maxRemoteTools = 100;
 const maxTags = 20;
 const maxExamples = 10;
 /** Characters of a namespace, a tag, and the words of an example. */
@@ -29,6 +31,9 @@ const defaultCallers: readonly CallerKind[] = ["direct"];
 const patternText = accepts(
   'the id of a tool such as "csv_convert" or "sales:query", or "sales:*" for a namespace',
 );
+const remoteText = accepts('the name of a tool of another worker, such as "weather"');
+const remotesText = accepts(`a list of 1 to ${maxRemoteTools} names of tools`);
+const eitherText = accepts('"tools", "remote" or both');
 const patternsText = accepts(`a list of 1 to ${maxPatterns} ids of tools`);
 const word = accepts(`1 to ${maxWord} letters, digits, _ and -`);
 const tagsText = accepts(`a list of at most ${maxTags} tags`);
@@ -46,6 +51,14 @@ const patterns = z
   .min(1, patternsText)
   .max(maxPatterns, patternsText);
 
+const remoteNames = z
+  .array(
+    z.string(remoteText).refine((name) => toolNameProblem(name) === undefined, remoteText),
+    remotesText,
+  )
+  .min(1, remotesText)
+  .max(maxRemoteTools, remotesText);
+
 function limitField(key: keyof typeof gatewayLimitKeys, what: string) {
   const name = gatewayLimitKeys[key];
   const text = accepts(`a whole number from 1 to ${mostGatewayLimits[name]}`);
@@ -55,11 +68,16 @@ function limitField(key: keyof typeof gatewayLimitKeys, what: string) {
     .describe(`${what} Default: ${defaultGatewayLimits[name]}.`);
 }
 
-const gatewayKeys = ["tools", ...Object.keys(gatewayLimitKeys)];
+const gatewayKeys = ["tools", "remote", ...Object.keys(gatewayLimitKeys)];
 
 const gatewayField = z.strictObject(
   {
-    tools: patterns.describe("Tools that it may call: ids, or `NAMESPACE:*`."),
+    tools: patterns
+      .nullish()
+      .describe("Tools of this manifest that it may call: ids, or `NAMESPACE:*`."),
+    remote: remoteNames
+      .nullish()
+      .describe("Names of tools that other workers serve and that it may call."),
     max_tool_calls: limitField("max_tool_calls", "Calls, steps of chains included."),
     max_chain_steps: limitField("max_chain_steps", "Steps of one chain."),
     max_concurrent_calls: limitField("max_concurrent_calls", "Calls at once."),
@@ -82,6 +100,7 @@ const example = z.strictObject(
 /** The fields, by name. */
 export const gatewayFields = {
   gateway: gatewayField
+    .refine(({ tools, remote }) => Boolean(tools ?? remote), eitherText)
     .nullish()
     .describe("Tools that the tool may call from inside. Default: none."),
   allowed_callers: z
@@ -126,7 +145,9 @@ export function toGatewayGrant({ gateway, idempotent }: GrantFields): GatewayGra
     if (typeof value === "number") given[name] = value;
   }
   const limits = { ...defaultGatewayLimits, ...given };
-  return { tools: gateway.tools, limits, isIdempotent: idempotent === true };
+  const { tools, remote } = gateway;
+  const isIdempotent = idempotent === true;
+  return { tools: tools ?? [], remote: remote ?? [], limits, isIdempotent };
 }
 
 /** What gateways know of a tool. */

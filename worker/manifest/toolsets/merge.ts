@@ -22,16 +22,20 @@ export function withToolsets(file: MergedManifest, parts: readonly ToolsetPart[]
   const tools = new Map(file.manifest.tools);
   const unavailable = new Map(file.manifest.unavailable);
   const warnings = [...file.warnings];
+  const remote = new Set([...tools.values()].flatMap(({ gateway }) => gateway?.remote ?? []));
   const revisions = [file.manifest.revision];
   for (const { name, revision, manifest, warnings: own } of parts) {
     const names = [...manifest.tools.keys(), ...manifest.unavailable.keys()];
     const taken = names.find((tool) => tools.has(tool) || unavailable.has(tool));
+    const elsewhere = names.find((tool) => remote.has(tool));
     const problem =
       taken !== undefined
         ? `the manifest has a tool "${taken}"`
-        : tools.size + manifest.tools.size > maxTools
-          ? `there would be more than ${maxTools} tools`
-          : undefined;
+        : elsewhere !== undefined
+          ? `the manifest lists "${elsewhere}" as a tool of other workers`
+          : tools.size + manifest.tools.size > maxTools
+            ? `there would be more than ${maxTools} tools`
+            : undefined;
     warnings.push(...own);
     if (problem !== undefined) {
       warnings.push(`toolset "${name}" is left out: ${problem}`);

@@ -37,6 +37,8 @@ export interface PublishedDescription extends ToolDescription {
   readonly instructions?: string | undefined;
   /** The manifest's list of settings, as later workers send it. */
   readonly configFields?: readonly Json[] | undefined;
+  /** Who may call the tool: `direct`, `programmatic`. Read by workers whose tools call others. */
+  readonly allowedCallers?: ReadonlySet<string> | undefined;
 }
 
 /** A request for a description. */
@@ -73,6 +75,16 @@ export function decodeDiscoveryRequest(
   const field = issue?.path.join(".") || "request";
   const message = `Invalid request: ${field}: ${issue?.message ?? "not a request"}`;
   throw new InvocationError("INVALID_REQUEST", message);
+}
+
+/** A request for the description of a tool, in the names of later agents. */
+export function encodeDiscoveryRequest(
+  id: string,
+  tool: string,
+  toolConfig: JsonObject = {},
+): Uint8Array {
+  const params = { tool_name: tool, tool_config: toolConfig };
+  return encode({ id, method: discoveryMethods.request.newer, params });
 }
 
 /** The `init` notification of a tool. Throws InvocationError `RESOURCE_EXHAUSTED`. */
@@ -136,8 +148,8 @@ function encode(members: object): Uint8Array {
  * under a name that no agent reads.
  */
 function parameters(tool: string, given: PublishedDescription) {
-  const { description, instructions, configFields, artifactParameters, ...schemas } = given;
-  const { parameters: full, result, config } = schemas;
+  const { description, instructions, configFields, artifactParameters, allowedCallers } = given;
+  const { parameters: full, result, config } = given;
   return {
     tool_name: tool,
     description: description?.slice(0, maxDescriptionLength).toWellFormed(),
@@ -145,6 +157,7 @@ function parameters(tool: string, given: PublishedDescription) {
     artifact_params: artifactParameters.size === 0 ? undefined : artifacts(artifactParameters),
     instructions,
     config_schema: configFields,
+    allowed_callers: allowedCallers && [...allowedCallers],
     json_schema:
       (full ?? result ?? config) &&
       within({ parameters: full, result, config }, maxFullSchemasLength),

@@ -41,6 +41,12 @@ export const depthProperty = "callDepth";
 /** Deeper calls are refused anyhow. */
 const maxReadDepth = 100;
 
+/** User property with the token of the call's user. */
+export const authTokenProperty = "authToken";
+
+/** Characters of the longest token that is passed on. */
+const maxAuthTokenLength = 16_384;
+
 /** Destination of answers and what else the user properties of a message say. */
 export interface ReplyAddress {
   readonly replyTo: string;
@@ -53,6 +59,8 @@ export interface ReplyAddress {
   readonly tracestate?: string | undefined;
   /** Calls that the call is nested in, as its caller says; undefined where it does not. */
   readonly depth?: number | undefined;
+  /** A secret. */
+  readonly authToken?: string | undefined;
 }
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -128,7 +136,12 @@ export function readReplyAddress(
     traceparent: readTraceparent(properties),
     tracestate: readTracestate(properties),
     depth: readDepth(properties[depthProperty]),
+    authToken: readAuthToken(properties[authTokenProperty]),
   };
+}
+
+function readAuthToken(token: string | undefined): string | undefined {
+  return token !== undefined && token.length <= maxAuthTokenLength ? token : undefined;
 }
 
 function readDepth(text: string | undefined): number | undefined {
@@ -214,6 +227,7 @@ export function decodeRequest(
     ...(address.tracestate && { tracestate: address.tracestate }),
     ...(params.gateway && { gateway: params.gateway }),
     ...(address.depth !== undefined && { depth: address.depth }),
+    ...(address.authToken !== undefined && { authToken: address.authToken }),
   });
 }
 

@@ -23,6 +23,19 @@ export const callEvents = {
     facts: { outcome: "text", durationMs: "number", err: "error?" },
     when: "`outcome` is `ok` or the code of an error. The line has `err` unless the text comes from the tool.",
   },
+  "remote_tools.listen_failed": {
+    level: "warn",
+    message: "tools of other workers are not heard of",
+    facts: { err: "error" },
+    when: "The broker refuses what [tools of other workers](gateway.md#tools-of-other-workers) need. They can be called without descriptions if only `init/>` and `removed/>` are refused; the worker tries again every 30 seconds.",
+    action: "Let the worker use [their topics](gateway.md#tools-of-other-workers).",
+  },
+  "remote_tools.answer_ignored": {
+    level: "debug",
+    message: "answer of another worker ignored",
+    facts: { ignored: "number" },
+    when: "Nobody waits for it: it came too late, twice, or from somebody else. `ignored` counts them since the start.",
+  },
   "tool_channel.violated": {
     level: "warn",
     message: "channel of a tool closed for a message that it must not send",

@@ -304,6 +304,23 @@ test("more than eight calls wait in their order, and a cancelled one is never se
   expect(resultOf(run)).toEqual({ reasons: ["never sent", "cancelled"], others: 12 });
 });
 
+test("as many calls as the worker says are sent", async () => {
+  const run = await runWithGateway(
+    `const calls = [0, 1, 2].map((n) => tools.call("c", { n }));
+     await tools.search("sent at once");
+     return { results: await Promise.all(calls) };`,
+    ({ type, payload }, gateway) => {
+      if (type === "run_tool") return gateway.requests.length > 3 ? result(payload) : undefined;
+      for (const { id } of gateway.requests.slice(0, 2)) gateway.answer(id, result({}));
+      return response({ results: [] });
+    },
+    { members: { gateway: { fd: 4, max_concurrent_calls: 2 } } },
+  );
+  const types = run.requests.map(({ type }) => type);
+  expect(types).toEqual(["run_tool", "run_tool", "search_tools", "run_tool"]);
+  expect(resultOf(run)).toMatchObject({ results: [{}, {}, { args: { n: 2 } }] });
+});
+
 test("takes an answer of ten million bytes", async () => {
   const run = await runWithGateway(
     `const { text } = await tools.big(); return { length: text.length, next: await tools.a() };`,

@@ -65,7 +65,7 @@ class GatewayTest(unittest.TestCase):
         self.addCleanup(other.close)
         self.addCleanup(self.worker.lines.close)
         self.descriptor = own.fileno()
-        gateway.of_call = (self.descriptor, os.getpid())
+        gateway.of_call = (self.descriptor, os.getpid(), 8)
         gateway.tools._gateway = gateway.tools._Gateway()
         self.addCleanup(setattr, gateway, "of_call", None)
 
@@ -480,6 +480,30 @@ class Turns(GatewayTest):
 
         asyncio.run(run())
 
+    def test_as_many_calls_as_the_worker_says_are_sent(self) -> None:
+        gateway.of_call = (self.descriptor, os.getpid(), 2)
+
+        def play(worker: Worker) -> None:
+            calls = [worker.read() for _ in range(2)]
+            search = worker.read()
+            self.assertEqual(search["type"], "search_tools")
+            worker.respond(search, {"results": []})
+            for call in calls:
+                worker.respond(call, result_of(call))
+            third = worker.read()
+            self.assertEqual(third["payload"]["args"], {"n": 2})
+            worker.respond(third, result_of(third))
+
+        self.played(play)
+
+        async def run() -> None:
+            calls = [asyncio.ensure_future(tools.call("a", {"n": number})) for number in range(3)]
+            await asyncio.sleep(0)
+            await tools.search("sent at once")
+            await asyncio.gather(*calls)
+
+        asyncio.run(run())
+
     def test_a_call_of_a_thread_that_is_interrupted_while_it_waits_is_never_sent(self) -> None:
         raised = []
 
@@ -718,7 +742,7 @@ class Ends(GatewayTest):
     def test_a_descriptor_that_the_tool_has_closed_is_a_closed_gateway(self) -> None:
         with open(os.devnull, "rb") as file:
             for descriptor in (file.fileno(), 1_000_000):
-                gateway.of_call = (descriptor, os.getpid())
+                gateway.of_call = (descriptor, os.getpid(), 8)
                 with self.assertRaises(ToolCallError) as raised:
                     tools.sync.call("a")
                 self.assertEqual(raised.exception.code, "GATEWAY_CLOSED")

@@ -24,6 +24,7 @@ describe("a syntax error runs nothing, and has line and column:", () => {
     ["return 1", "SyntaxError: 'return' outside function", 2, 1],
     ["def f(): await 1", "SyntaxError: 'await' outside async function", 2, 10],
     ["(".repeat(300), "SyntaxError: too many nested parentheses", 2, 201],
+    ["not ".repeat(60_000), "SyntaxError: the source is too complex to parse"],
     ["'\0'", "SyntaxError: source code string cannot contain null bytes"],
     [
       "'\ud800'",
@@ -128,8 +129,21 @@ async with asyncio.TaskGroup() as tasks:
     });
   });
 
-  test("is printed without the source, which may be logged, and without the runner", async () => {
-    const { stderr } = await runPython("import traceback\ntools.sync.call('secret')");
+  test("of a program that has filled its memory is answered", async () => {
+    const code = "data = []\nwhile True: data.append(bytearray(1000))";
+    const run = await runPython(code, { prefix: ["/usr/bin/prlimit", "--as=60000000"] });
+    expect(run.document).toMatchObject({
+      error: expect.stringMatching(/^Program raised MemoryError: it needs more memory/),
+      error_limit: "memory",
+    });
+  });
+
+  test.for([
+    "import traceback\ntools.sync.call('secret')",
+    "import sys\nawait tools.call('secret')",
+    "import sys; sys.__excepthook__ = None\ntools.sync.call('secret')",
+  ])("is printed without its source, which may be logged, and the runner's: %j", async (code) => {
+    const { stderr } = await runPython(code);
     expect(stderr).toBe(
       `Traceback (most recent call last):
   File "<program>.py", line 2, in <module>

@@ -34,7 +34,7 @@ function waitingTool() {
 
 const waiting = (id: string) => ({ type: "run_tool", id, payload: { id: "wait", args: {} } });
 
-describe("a channel closes for", () => {
+describe("a channel closes for", { tags: "promise-G5" }, () => {
   const payload = { id: "echo", args: {} };
   const endless = "x".repeat(maxRequestBytes + 1);
   test.each<readonly [string, string, object | string]>([
@@ -135,7 +135,7 @@ describe("a channel closes for", () => {
   });
 });
 
-describe("a program that reads no answer", () => {
+describe("a program that reads no answer", { tags: "promise-G5" }, () => {
   const notes = "x".repeat(2_000);
   const document = { type: "describe_tool", payload: { id: "echo", level: "full" } };
   const requests = (count: number): string =>

@@ -3,7 +3,7 @@
  */
 import type { CatalogEntry } from "../../../../worker/gateway/catalog.ts";
 import type { JsonObject } from "../../../../worker/support/json/json.ts";
-import { fc } from "../../../support/properties/property.ts";
+import { anyCharacter, fc } from "../../../support/properties/property.ts";
 
 export const salesQuery: CatalogEntry = {
   id: "sales:query",
@@ -71,7 +71,7 @@ export const manyTools: readonly CatalogEntry[] = Array.from({ length: 1_000 }, 
 
 const text = fc.oneof(
   fc.constantFrom(...breakouts),
-  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc.constantFrom("region", "limit", "self", "class", "others", "_", "args", "id"),
 );
 

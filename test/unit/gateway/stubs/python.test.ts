@@ -31,7 +31,7 @@ const stubsOf = (entries: readonly CatalogEntry[]): string =>
   pythonStubs(new Catalog(entries).tools);
 const expected = /^ImportFrom( Assign)*( ClassDef)+ AnnAssign$/;
 
-describe("stubs", () => {
+describe("stubs", { tags: "promise-G6" }, () => {
   test("type the arguments and results of tools", () => {
     const stubs = stubsOf([salesQuery, { id: "plain", description: "Plain" }, { id: "a-b:c" }]);
     expect(statements([stubs])).toEqual(["ImportFrom Assign Assign ClassDef ClassDef AnnAssign"]);

@@ -125,6 +125,31 @@ const lostAfterBegin = () => {
 };
 const lost = { isLost: () => true, cameAgain: () => false };
 
+describe("a repeatable call that starts tools that must not run twice", () => {
+  test("leaves one mark, by which the next worker knows", { tags: "promise-B5" }, async () => {
+    const { one, other, files, passUntil } = await newGroup();
+    using claim = one.open(key, first, alive);
+    await claim.begin(repeatable, never);
+    await Promise.all([claim.keep(), claim.keep()]);
+    await claim.keep();
+    expect(await files()).toHaveLength(1);
+    claim[Symbol.dispose]();
+    using next = other.open(key, again, alive);
+    const history = next.history(never, false);
+    await passUntil(history);
+    expect(await history).toMatchObject({ kind: "open", mayHaveStarted: true });
+  });
+
+  test("starts none of them while another worker may run it", async () => {
+    const { one, other } = await newGroup();
+    using claim = one.open(key, first, alive);
+    await claim.begin(repeatable, never);
+    using next = other.open(key, first, alive);
+    await next.begin(once, never);
+    await expect(claim.keep()).rejects.toThrow(NotStartedError);
+  });
+});
+
 describe("the first delivery of a call", () => {
   test("has no history, and leaves no mark when it is repeatable", async () => {
     const { one, files } = await newGroup();

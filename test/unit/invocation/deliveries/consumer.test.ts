@@ -243,14 +243,14 @@ describe("a consumer", () => {
 });
 
 describe("deliveries in flight", () => {
-  const limits = { maxConcurrent: 4, maxQueued: 100 };
+  const limits = { maxConcurrent: 4, maxQueued: 100, maxSuspended: 8 };
 
   test("are bounded by the broker's prefetch limits where it redelivers", () => {
     expect(maxDeliveriesInFlight(limits, true)).toBe(Infinity);
   });
 
   test("are those that can run or wait, and a few more to be refused, where nobody else would", () => {
-    expect(maxDeliveriesInFlight(limits, false)).toBe(4 + 100 + 16);
+    expect(maxDeliveriesInFlight(limits, false)).toBe(4 + 100 + 8 + 16);
   });
 });
 

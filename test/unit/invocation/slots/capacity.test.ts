@@ -15,6 +15,7 @@ const never = new AbortController().signal;
 const log = createLogger("debug", new PassThrough());
 const gateway: ToolEntry["gateway"] = {
   tools: ["add"],
+  remote: [],
   limits: defaultGatewayLimits,
   isIdempotent: true,
 };

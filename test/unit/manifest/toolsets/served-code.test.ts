@@ -96,7 +96,8 @@ test("a call that was admitted has its code after the toolset is removed", async
     sentAtMs: systemClock.nowMs(),
   };
   {
-    const admitted = await admit(parts, invocation, false, new CallRecord(), signal);
+    const origin = { caller: "direct", mayHaveStarted: false } as const;
+    const admitted = await admit(parts, invocation, origin, new CallRecord(), signal);
     using _code = admitted.code;
     await rm(join(directory, "kit"), { recursive: true });
     await vi.waitFor(() => expect(catalog.resolve("kit__run")).toBeUndefined(), patience);

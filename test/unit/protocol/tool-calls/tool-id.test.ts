@@ -9,7 +9,7 @@ import {
   shownId,
 } from "../../../../worker/protocol/tool-calls/tool-id.ts";
 import { isDeceptive } from "../../../../worker/support/text/deceptive.ts";
-import { fc, test } from "../../../support/properties/property.ts";
+import { anyCharacter, fc, test } from "../../../support/properties/property.ts";
 
 const part = fc.stringMatching(/^[A-Za-z0-9_.-]{1,128}$/);
 const anyId = fc.oneof(
@@ -28,7 +28,7 @@ describe("an id", () => {
     (text) => expect(parseToolId(text)).toBeUndefined(),
   );
 
-  test.prop([fc.string({ unit: "binary" })])("of any text can be shown", (text) => {
+  test.prop([fc.string({ unit: anyCharacter })])("of any text can be shown", (text) => {
     const shown = shownId(text);
     expect(isDeceptive(shown) || !shown.isWellFormed()).toBe(false);
     expect(shown.length).toBeLessThan(600);

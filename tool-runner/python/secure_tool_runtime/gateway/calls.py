@@ -5,8 +5,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# The worker reads no `cancel` behind a call that waits there for others.
-MAX_CONCURRENT_CALLS = 8
 _CALLS = ("run_tool", "run_chain")
 
 
@@ -16,18 +14,21 @@ class Request:
     __slots__ = ("answer", "end", "id", "is_call", "line", "wake")
 
     def __init__(self, identifier: str, kind: str, line: bytes, wake: "Callable[[], None]") -> None:
-        self.id = identifier
-        self.is_call = kind in _CALLS
-        self.line = line
-        self.end = 0  # Where its line ends in all that is sent; 0 before that.
-        self.wake = wake
+        self.id: str = identifier
+        self.is_call: bool = kind in _CALLS
+        self.line: bytes = line
+        self.end: int = 0  # Where its line ends in all that is sent; 0 before that.
+        self.wake: "Callable[[], None]" = wake
         self.answer: "dict[str, Any] | None" = None
 
 
 class CallQueue:
-    """Lets calls onto the channel in their order. Not safe for threads."""
+    """Lets calls onto the channel in their order, a number of them at a time. The worker reads no
+    `cancel` behind a call that waits there for others. Not safe for threads.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
         self._running: "set[str]" = set()
         self._waiting: "dict[str, Request]" = {}  # The longest first.
 
@@ -35,7 +36,7 @@ class CallQueue:
         """Whether the request may be sent now. Otherwise a later `answered` returns it."""
         if not request.is_call:
             return True
-        if len(self._running) >= MAX_CONCURRENT_CALLS:
+        if len(self._running) >= self._max_calls:
             self._waiting[request.id] = request
             return False
         self._running.add(request.id)

@@ -27,8 +27,11 @@ _READ_BYTES = 256 * 1024
 class Channel:
     """Owns the descriptor of a stream socket. Safe for threads; of this process alone."""
 
-    def __init__(self, descriptor: int) -> None:
-        """Raises ToolCallError where the descriptor has been closed."""
+    def __init__(self, descriptor: int, max_calls: int) -> None:
+        """Has at most `max_calls` calls without an answer on the socket.
+
+        Raises ToolCallError where the descriptor has been closed.
+        """
         try:
             if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                 raise closed()
@@ -38,7 +41,7 @@ class Channel:
         self._descriptor = descriptor
         self._changed = threading.Condition()  # Guards what follows.
         self._requests: "dict[str, Request]" = {}
-        self._calls = CallQueue()
+        self._calls = CallQueue(max_calls)
         self._last_id = 0
         self._is_closed = False
         self._has_reader = False  # Whether a thread that waits reads.

@@ -31,7 +31,7 @@ class _Gateway:
         given = gateway.of_call
         if given is None:
             raise ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway")
-        descriptor, pid = given
+        descriptor, pid, max_calls = given
         if os.getpid() != pid:
             raise RuntimeError("a process that a tool has forked cannot call other tools")
         with self._lock:
@@ -39,7 +39,7 @@ class _Gateway:
                 # Programs have `tools` without using it, and this takes 9 ms.
                 from .channel import Channel
 
-                self._channel = Channel(descriptor)
+                self._channel = Channel(descriptor, max_calls)
             return self._channel
 
 

@@ -20,6 +20,8 @@ _ExceptionGroup = getattr(builtins, "BaseExceptionGroup", ())
 
 def program_failure(error: BaseException, source: Source, module: object) -> Failure:
     """The answer to an exception. Raises a SystemExit whose status is a failure."""
+    if isinstance(error, MemoryError):
+        _release(error.__traceback__, module)
     frames = _frames_of(error)
     _hide_source(module)
     failure = failure_of(error.with_traceback(_without_runner(error.__traceback__)), "Program")
@@ -31,6 +33,17 @@ def program_failure(error: BaseException, source: Source, module: object) -> Fai
     places = [_place_of(trace, source) for trace in frames[:_MAX_FRAMES]]
     data = {**places[0], "stack": [_line_of(*each, source) for each in zip(places, frames)]}
     return Failure(failure.code, f"{text} (line {data['line']})", failure.limit, data)
+
+
+def _release(trace: object, module: object) -> None:
+    """Frees what the program holds: there may be no memory left for an answer."""
+    vars(module).clear()
+    while trace is not None:
+        try:
+            trace.tb_frame.clear()
+        except RuntimeError:
+            pass  # It still runs: it is one of the runner's.
+        trace = trace.tb_next
 
 
 def _frames_of(error: BaseException) -> list:

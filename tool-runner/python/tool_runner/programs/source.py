@@ -41,8 +41,9 @@ class Source:
         except SyntaxError as error:
             raise _failure_of(error) from None
         except (ValueError, OverflowError, RecursionError, MemoryError) as error:
-            # Of a text that has no end to its nesting, or that is not Unicode.
-            raise Failure("EXECUTION_ERROR", f"SyntaxError: {error or type(error).__name__}") from None
+            # Of a text that is nested too deeply, or that is not Unicode.
+            reason = str(error) or "the source is too complex to parse"
+            raise Failure("EXECUTION_ERROR", f"SyntaxError: {reason}") from None
 
 
 def awaits(code: object) -> bool:

@@ -5,7 +5,7 @@ import type { Profile } from "../../../sandbox/profile.ts";
 import type { Attack } from "../attack.ts";
 
 /** The reason when a profile has the host's network. */
-function sharesNetwork({ name, network }: Profile): string | undefined {
+export function sharesNetwork({ name, network }: Profile): string | undefined {
   return network === "host" ? `the profile ${name} has the host's network` : undefined;
 }
 

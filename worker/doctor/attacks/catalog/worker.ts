@@ -66,6 +66,7 @@ const attacked: readonly (readonly [string, readonly CallEnd[], string])[] = [
     "leave a tree that nobody may look into",
   ],
   ["stdout_flood", ["success"], "print without an end"],
+  ["result_printed", ["success"], "forge its result by what it prints, and by an early one"],
 ];
 
 const fast: ReadonlySet<string> = new Set([
