@@ -110,10 +110,7 @@ def _load_what_calls_need(module: str, has_gateway: bool) -> None:
     from . import values  # noqa: F401
 
     if not module:
-        # The warm-up loads the rest. Programs await the tools that they call.
-        if has_gateway:
-            _load_for_awaiting()
-        return
+        return  # The warm-up loads the rest, but for asyncio: few programs await.
     from . import artifact_parameters, class_tools, results  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
@@ -121,9 +118,5 @@ def _load_what_calls_need(module: str, has_gateway: bool) -> None:
     members = list(vars(sys.modules[module]).values())
     codes = [getattr(each, "__code__", None) for each in members]
     if any(getattr(code, "co_flags", 0) & _CO_ASYNC for code in codes):
-        _load_for_awaiting()
-
-
-def _load_for_awaiting() -> None:
-    import asyncio  # noqa: F401
-    from secure_tool_runtime import cancellation  # noqa: F401
+        import asyncio  # noqa: F401
+        from secure_tool_runtime import cancellation  # noqa: F401

@@ -37,8 +37,7 @@ describe.for([false, true])("a program in Python (parked: %s)", (isParked) => {
     const run = await runProgram(calls, serve, options);
     expect(run).toMatchObject({ exitCode: 0, stdout: "helper\n", stderr: "" });
     const value = {
-      // Ahead of a call nobody waits for it.
-      before: isParked,
+      before: false,
       rows: { id: "sales:query", args: { region: "West" } },
       both: [1, 2].map((n) => ({ id: "echo", args: { n } })),
       code: "NOT_ALLOWED",
