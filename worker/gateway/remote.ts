@@ -55,9 +55,12 @@ export class RemoteDirectory {
     this.#sizeBytes += known.sizeBytes;
   }
 
-  /** A worker serves the tool no longer. Others may: it stays callable. */
+  /** A worker serves the tool no longer. Others may: it stays callable by whom it was. */
   removed(name: string): void {
+    const known = this.#known.get(name);
     this.#forget(name);
+    if (known?.announcement.allowedCallers !== undefined)
+      this.#known.set(name, undescribed(known.announcement));
   }
 
   get(name: string): Announcement | undefined {

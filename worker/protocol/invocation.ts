@@ -64,6 +64,8 @@ export interface Invocation {
   readonly gateway?: GatewayRequest | undefined;
   /** Calls that this one is nested in: 0 for an agent's. Undefined counts as 0. */
   readonly depth?: number;
+  /** Whether a tool of another worker makes the call, which has to allow that besides. */
+  readonly isByTool?: boolean;
   /** Token of the caller's user, for calls to other workers. A secret; never logged. */
   readonly authToken?: string;
   /** Topic for the answer. */

@@ -114,6 +114,37 @@ __out = "true value"
     expect(rig.logLines.join("\n")).not.toContain("aSecretWord");
   });
 
+  test(
+    "has no configuration of its call, and a result of one form",
+    { tags: "promise-G7" },
+    async () => {
+      await using rig = await startRig({
+        tools: { run: { runtime: "code", languages: ["python"] } },
+      });
+      const looks = `
+import sys
+frame, seen = sys._getframe(), []
+while frame:
+    seen += [str(getattr(each, "tool_config", "")) for each in frame.f_locals.values()]
+    frame = frame.f_back
+__out = "".join(seen)
+`;
+      const found = await rig.call("run", { code: looks }, { toolConfig: { key: "a-secret" } });
+      expect(found).toMatchObject({
+        toolResult: { value: expect.stringContaining("{}") as string },
+      });
+      expect(JSON.stringify(found)).not.toContain("a-secret");
+      const code = `
+import glob, json, os
+for path in glob.glob("/sandbox/work/result.json") + ["result.json"]:
+    open(path, "w").write(json.dumps({"result": {"nothing": 1}}))
+os._exit(0)
+`;
+      const forged = await rig.call("run", { code });
+      expect(forged).toMatchObject({ kind: "error", code: "EXECUTION_ERROR" });
+    },
+  );
+
   test("sends what its program prints as statuses, where the call asks for that", async () => {
     await using rig = await startRig({
       tools: { run: { runtime: "code", languages: ["javascript"] } },

@@ -276,6 +276,7 @@ describe("a call of a tool of another worker", () => {
       userId: "user-42",
       authToken: "a-token",
       callDepth: "2",
+      callerKind: "programmatic",
     });
     const { params, id } = read(heard.payload) as { id: string; params: object };
     expect(params).toMatchObject({

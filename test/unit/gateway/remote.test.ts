@@ -43,6 +43,13 @@ test("the last announcement describes a tool until it is removed or no longer li
   expect(directory.entries).toEqual([{ id: "adds" }, { id: "weather" }]);
 });
 
+test("who may call a tool is known beyond its removal by one of its workers", () => {
+  const directory = directoryOf("weather");
+  directory.announced("weather", { ...nothing, allowedCallers: new Set(["direct"]) }, 10);
+  directory.removed("weather");
+  expect(directory.entries).toEqual([]);
+});
+
 test("an announcement that is repeated changes nothing", () => {
   const directory = directoryOf("weather");
   directory.announced("weather", { ...nothing, description: "Same" }, 10);

@@ -6,7 +6,8 @@ import type { ToolEntry } from "../../manifest/manifest.ts";
 import { entryFor } from "../../manifest/programs.ts";
 import { InvocationError } from "../../protocol/errors.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
-import { maxCodeBytes } from "../../protocol/tool-calls/program.ts";
+import { isProgramResult, maxCodeBytes } from "../../protocol/tool-calls/program.ts";
+import type { JsonObject } from "../../support/json/json.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 
@@ -22,7 +23,7 @@ export interface Program {
 export interface ProgramCall {
   /** What runs the program's language. */
   readonly tool: ToolEntry;
-  /** With the language among its arguments. */
+  /** With the language among its arguments, and without a configuration. */
   readonly invocation: Invocation;
   readonly program: Program;
 }
@@ -43,9 +44,23 @@ export function programOf(tool: ToolEntry, invocation: Invocation): ProgramCall 
   if (language === undefined) throw invalid("language", `expected one of ${languages.join(", ")}`);
   return {
     tool: entryFor(tool, language),
-    invocation: { ...invocation, args: { ...args, language } },
+    // A program is its caller's own code: it sees no secret.
+    invocation: { ...invocation, args: { ...args, language }, toolConfig: {} },
     program: { language, code, isStreamed: stream === true },
   };
+}
+
+/**
+ * A program can write its result in place of the runner: then it is still one. Throws
+ * InvocationError `EXECUTION_ERROR`.
+ */
+export function requireProgramResult(
+  { languages }: Pick<ToolEntry, "languages">,
+  value: JsonObject,
+): void {
+  if (languages === undefined || isProgramResult(value)) return;
+  const message = "The program's result is not value, stdout, stderr and displays";
+  throw new InvocationError("EXECUTION_ERROR", message);
 }
 
 /** Logs which program runs, and not its source. */

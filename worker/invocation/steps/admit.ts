@@ -52,6 +52,9 @@ type AdmissionCheck = (call: Candidate) => void | Promise<void>;
 
 const chain: readonly AdmissionCheck[] = [
   ({ tool, caller }) => requireCaller(tool, caller),
+  ({ tool, invocation }) => {
+    if (invocation.isByTool === true) requireCaller(tool, "programmatic");
+  },
   ({ times, invocation, nowMs }) => requireFresh(times, invocation, nowMs),
 ];
 

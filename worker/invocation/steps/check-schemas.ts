@@ -7,6 +7,7 @@ import { InvocationError } from "../../protocol/errors.ts";
 import type { ArtifactReference, Invocation } from "../../protocol/invocation.ts";
 import { maxArtifacts } from "../../protocol/messages/request.ts";
 import { type Json, type JsonObject, isJsonObject } from "../../support/json/json.ts";
+import { requireProgramResult } from "../programs/program.ts";
 import {
   CheckFailedError,
   type SchemaChecker,
@@ -47,15 +48,17 @@ export async function checkArguments(
 }
 
 /**
- * Checks a result against the manifest's `output_schema`. Throws InvocationError `EXECUTION_ERROR`,
- * or the signal's reason.
+ * Checks a result against the manifest's `output_schema`, or that of a program for its members.
+ * Throws InvocationError `EXECUTION_ERROR`, or the signal's reason.
  */
 export async function checkResult(
   { checker }: Pick<ArgumentParts, "checker">,
-  { described: { result: schema } }: Pick<ToolEntry, "described">,
+  tool: Pick<ToolEntry, "described" | "languages">,
   value: JsonObject,
   signal: AbortSignal,
 ): Promise<void> {
+  requireProgramResult(tool, value);
+  const { result: schema } = tool.described;
   if (schema === undefined) return;
   const verdict = await judge(checker, { schema, value, coerce: false, isSecret: false }, signal);
   if (verdict.problem === undefined) return;

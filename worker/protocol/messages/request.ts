@@ -38,6 +38,9 @@ export const resentProperty = "resent";
 /** User property of a call by a tool that was called itself: how deep it is nested. */
 export const depthProperty = "callDepth";
 
+/** User property of a call by a tool: `programmatic`. */
+export const callerProperty = "callerKind";
+
 /** Deeper calls are refused anyhow. */
 const maxReadDepth = 100;
 
@@ -59,6 +62,8 @@ export interface ReplyAddress {
   readonly tracestate?: string | undefined;
   /** Calls that the call is nested in, as its caller says; undefined where it does not. */
   readonly depth?: number | undefined;
+  /** Whether a tool makes the call, as its worker says. */
+  readonly isByTool?: boolean;
   /** A secret. */
   readonly authToken?: string | undefined;
 }
@@ -136,6 +141,7 @@ export function readReplyAddress(
     traceparent: readTraceparent(properties),
     tracestate: readTracestate(properties),
     depth: readDepth(properties[depthProperty]),
+    isByTool: properties[callerProperty] === "programmatic",
     authToken: readAuthToken(properties[authTokenProperty]),
   };
 }
@@ -227,6 +233,7 @@ export function decodeRequest(
     ...(address.tracestate && { tracestate: address.tracestate }),
     ...(params.gateway && { gateway: params.gateway }),
     ...(address.depth !== undefined && { depth: address.depth }),
+    ...(address.isByTool === true && { isByTool: true }),
     ...(address.authToken !== undefined && { authToken: address.authToken }),
   });
 }

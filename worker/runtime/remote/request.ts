@@ -8,7 +8,12 @@ import type { Announcement } from "../../protocol/discovery/announcement.ts";
 import type { ArtifactReference, GatewayRequest } from "../../protocol/invocation.ts";
 import { agentPatienceSeconds, maxMessageBytes, maxTimeoutSeconds } from "../../protocol/limits.ts";
 import { encodeCall } from "../../protocol/messages/call.ts";
-import { authTokenProperty, depthProperty, maxArtifacts } from "../../protocol/messages/request.ts";
+import {
+  authTokenProperty,
+  callerProperty,
+  depthProperty,
+  maxArtifacts,
+} from "../../protocol/messages/request.ts";
 import { gatewayLimitKeys } from "../../protocol/tool-calls/limits.ts";
 import { invokeTopic } from "../../protocol/topics.ts";
 import { traceparentProperty, tracestateProperty } from "../../protocol/trace-context.ts";
@@ -53,6 +58,7 @@ export function requestOf(
       clientId: agent,
       userId: caller.userId,
       [depthProperty]: depth,
+      [callerProperty]: "programmatic",
       ...(authToken !== undefined && { [authTokenProperty]: authToken }),
       ...(traceparent !== undefined && { [traceparentProperty]: traceparent }),
       ...(tracestate !== undefined && { [tracestateProperty]: tracestate }),
