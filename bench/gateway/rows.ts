@@ -26,7 +26,7 @@ import {
 } from "./aims.ts";
 import { callers, lightTool, plainProgramTool, programTool } from "./tools.ts";
 
-/** Questions of which a row takes the mean. */
+/** Questions of which a round takes the median. */
 const questions = 20;
 /** Seconds in which the worker replaces the sandbox of the tool that calls, and then is idle. */
 const pause = 0.5;
