@@ -74,9 +74,7 @@ export class Channel {
     /** @type {PromiseWithResolvers<Answer>} */
     const { promise, resolve, reject } = Promise.withResolvers();
     const cancel = () => {
-      if (this.#settled(id) === undefined) return;
-      if (!this.#calls.withdraw(id)) this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
-      reject(signal?.reason);
+      if (this.#cancelled(id)) reject(signal?.reason);
     };
     this.#pending.set(id, { resolve, reject });
     // A process that waits for nothing but an answer lives on.
@@ -93,6 +91,22 @@ export class Channel {
     } finally {
       signal?.removeEventListener("abort", cancel);
     }
+  }
+
+  /** Cancels all requests without an answer, whose promises do not settle then. */
+  cancelAll() {
+    for (const id of [...this.#pending.keys()]) this.#cancelled(id);
+  }
+
+  /**
+   * Tells the worker of a request that nothing waits for. False for one that is settled already.
+   *
+   * @param {string} id
+   */
+  #cancelled(id) {
+    if (this.#settled(id) === undefined) return false;
+    if (!this.#calls.withdraw(id)) this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
+    return true;
   }
 
   /**

@@ -9,8 +9,16 @@ import { importName, importerFrom, withoutImports } from "./imports.js";
 import { KeptOutput } from "./output.js";
 import { stripTypes } from "./types.js";
 
+/** @import { Client } from "../gateway/client.js" */
 /** @import { Tools } from "../tool.js" */
 
+const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
+
+// Taken before the program, which may replace it.
+const { setImmediate } = globalThis;
+
+/** Levels of a value. The worker reads documents of 100, and there are up to three around it. */
+const valueMaxDepth = 97;
 /** Values that a program displays, and bytes of their JSON in all. */
 const maxDisplays = 100;
 const displaysMaxBytes = 256 * 1024;
@@ -59,13 +67,24 @@ class ProgramRunner {
     define("display", displayInto(displays));
     define(importName, importerFrom(`${toolsDir}/${name}`));
     Error.stackTraceLimit = stackFrames;
-    const outcome = await this.#evaluator.run(script, name);
+    try {
+      const value = await this.#valueOf(script);
+      // Node reports rejections that nothing handles before the next turn of its event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+      return { value, stdout: stdout.text, stderr: stderr.text, displays };
+    } finally {
+      await cancelCalls();
+    }
+  }
+
+  /** @param {string} script */
+  async #valueOf(script) {
+    const outcome = await this.#evaluator.run(script, this.#script.name);
     if ("thrown" in outcome) throw this.#mistakeOf(outcome) ?? outcome.thrown;
     // Programs may end with a call of an async function.
     const last = await outcome.value;
     const out = await (await this.#evaluator.variable("__out")).value;
-    const value = out === undefined ? jsonOrNull(last) : outOf(out);
-    return { value, stdout: stdout.text, stderr: stderr.text, displays };
+    return out === undefined ? jsonOrNull(last) : outOf(out);
   }
 
   /**
@@ -122,13 +141,21 @@ function displayInto(displays) {
   let roomBytes = displaysMaxBytes;
   return (value) => {
     const text = jsonOf(value, (reason) => new TypeError(`The value is not JSON: ${reason}`));
-    roomBytes -= Buffer.byteLength(text);
-    if (displays.length === maxDisplays || roomBytes < 0) {
+    const sizeBytes = Buffer.byteLength(text);
+    if (displays.length === maxDisplays || sizeBytes > roomBytes) {
       const bounds = `${maxDisplays} values of ${displaysMaxBytes} bytes in all`;
       throw new RangeError(`A program displays at most ${bounds}`);
     }
+    roomBytes -= sizeBytes;
     displays.push(JSON.parse(text));
   };
+}
+
+/** Cancels the calls of tools that still run, in whichever copy of the package they began. */
+async function cancelCalls() {
+  /** @type {{ client?: Promise<Client> }} */
+  const { client } = Reflect.get(globalThis, gatewayKey);
+  (await client)?.cancelAll();
 }
 
 /** @param {unknown} value of `__out` */
@@ -153,7 +180,7 @@ function jsonOrNull(value) {
  */
 function jsonOf(value, refusal) {
   try {
-    const text = encode(value);
+    const text = encode(value, valueMaxDepth);
     if (text !== undefined) return text;
   } catch (error) {
     throw error instanceof NotJson ? refusal(error.message) : error;

@@ -206,10 +206,36 @@ describe("what a program writes", () => {
     const run = await runProgram(code);
     const refusal = "RangeError: A program displays at most 100 values of 262144 bytes in all";
     expect(run.document).toMatchObject({
-      result: { value: [refusal, "TypeError: The value is not JSON: it is a function", refusal] },
+      result: {
+        value: [refusal, "TypeError: The value is not JSON: it is a function", null],
+        displays: ["x".repeat(200_000), "1"],
+      },
     });
     const many = await runProgram("for (let i = 0; i < 101; i += 1) display(i)");
     expect(many.document).toMatchObject({ error: `Program threw ${refusal} (line 1)` });
+  });
+});
+
+describe("a value is no deeper than the worker reads:", () => {
+  const nested = (levels: number) =>
+    `let x = []; for (let i = 1; i < ${levels}; i += 1) x = [x];\n`;
+
+  test("of 97 levels", async () => {
+    const { document } = await runProgram(`${nested(97)}display(x); x`);
+    const { value, displays } = document?.["result"] as { value: unknown; displays: unknown[] };
+    expect(value).not.toBeNull();
+    expect(displays).toEqual([value]);
+  });
+
+  test.for([
+    ["display(x)", /^Program threw TypeError: The value is not JSON: .* is nested more than 97/],
+    ["__out = x", /^__out is not JSON: .* is nested more than 97 levels deep$/],
+  ] as const)("%s of 98 is refused", async ([use, error]) => {
+    const { document } = await runProgram(nested(98) + use);
+    expect(document).toMatchObject({
+      error: expect.stringMatching(error),
+      error_code: "EXECUTION_ERROR",
+    });
   });
 });
 
@@ -240,6 +266,28 @@ describe("a program calls tools", () => {
     const run = await runProgram(calls, serve, options);
     expect(run).toMatchObject({ exitCode: 0, stdout: "", stderr: "" });
     expect(run.document).toEqual({ result: { value: expected, ...nothingElse }, outputs: {} });
+  });
+
+  test.for([
+    ["ends", "tools.slow(); tools.slow().then(() => 1); await tools.echo(); 1", { result: {} }],
+    [
+      "fails",
+      "tools.slow(); tools.slow(); await tools.echo();\nnull.x",
+      { error: expect.stringContaining("(line 2)") },
+    ],
+  ] as const)("and cancels those that run when it %s", async ([, code, document]) => {
+    const run = await runProgram(code, (request, gateway) => {
+      if (request.type === "cancel") {
+        gateway.answer(request.id, failure({ error: "cancelled", code: "CANCELLED" }));
+      }
+      return request.payload?.["id"] === "echo" ? result({}) : undefined;
+    });
+    expect(run.document).toMatchObject(document);
+    expect(run.stderr).not.toMatch(/CANCELLED|ended what was still running/);
+    expect(run.requests.map(({ type, id }) => [type, id]).slice(3)).toEqual([
+      ["cancel", "1"],
+      ["cancel", "2"],
+    ]);
   });
 
   test("and what a call throws has the line of the program", async () => {
@@ -279,6 +327,20 @@ describe("an error of a program", () => {
       files: { "deep.mjs": "export const dive = (n) => n === 0 ? null.x : dive(n - 1);" },
     });
     expect(deep.document).toMatchObject({ error_data: { line: 3, column: 1 } });
+  });
+
+  test.for([
+    ["async function save() {\n  await 0;\n  throw new Error('not saved');\n}", "save()", "Error"],
+    ["globalThis.setImmediate = () => {};\n\n", "Promise.reject(new Error('not saved'))", "Error"],
+    ["const save = async () => {\n\n  await tools.call('nope') }", "save()", "ToolCallError"],
+  ])("is one that nothing awaits, too: %s", async ([before, call, kind]) => {
+    const { document } = await runProgram(`${before}\n${call};\n__out = "done"`, echo, {
+      members: { gateway: undefined },
+    });
+    expect(document).toMatchObject({
+      error: expect.stringMatching(new RegExp(`^Program threw ${kind}: .* \\(line [34]\\)$`)),
+      error_code: "EXECUTION_ERROR",
+    });
   });
 
   test("that the program reports on purpose is its own text", async () => {
