@@ -22,6 +22,8 @@ const valueMaxDepth = 97;
 /** Values that a program displays, and bytes of their JSON in all. */
 const maxDisplays = 100;
 const displaysMaxBytes = 256 * 1024;
+/** A byte order mark, and a first line that is for a shell. */
+const preamble = /^\ufeff?(?:#!.*)?/;
 /** Frames of an error, in place of ten: those of libraries come before those of the program. */
 const stackFrames = 50;
 
@@ -56,8 +58,9 @@ class ProgramRunner {
    */
   async run({ code, language, inputs, toolsDir, tools }) {
     const name = language === "typescript" ? "program.ts" : "program.js";
-    this.#script = { name, source: code };
-    const script = await this.#prepare(code, language);
+    const source = code.replace(preamble, "");
+    this.#script = { name, source };
+    const script = await this.#prepare(source, language);
     const stdout = new KeptOutput(process.stdout);
     const stderr = new KeptOutput(process.stderr);
     /** @type {unknown[]} */
@@ -97,12 +100,12 @@ class ProgramRunner {
   }
 
   /**
-   * @param {string} code
+   * @param {string} source
    * @param {string} language
    * @throws {Failure} for a syntax error
    */
-  async #prepare(code, language) {
-    const stripped = language === "typescript" ? stripTypes(code) : { source: code };
+  async #prepare(source, language) {
+    const stripped = language === "typescript" ? stripTypes(source) : { source };
     if ("mistake" in stripped) throw syntaxFailure(stripped.mistake);
     const script = await withoutImports(stripped.source, this.#evaluator);
     if ("mistake" in script) throw syntaxFailure(script.mistake);

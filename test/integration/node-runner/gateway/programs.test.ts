@@ -65,6 +65,21 @@ describe("the value of a program is", () => {
   });
 });
 
+test.for(["javascript", "typescript"])(
+  "a byte order mark and a first line for the shell are no part of a program in %s",
+  async (language) => {
+    expect(await valueOf("#!/usr/bin/env -S node\n1", { language })).toBe(1);
+    expect(await valueOf("\ufeff#!/usr/bin/env -S node", { language })).toBe(null);
+    const [marked, shell] = await Promise.all(
+      ["\ufeffnull.x", "\ufeff#! it's\nnull.x"].map((code) => runProgram(code, echo, { language })),
+    );
+    expect(marked?.document).toMatchObject({
+      error_data: { stack: ["line 1, column 6: null.x"] },
+    });
+    expect(shell?.document).toMatchObject({ error_data: { stack: ["line 2, column 6: null.x"] } });
+  },
+);
+
 test("types of TypeScript are stripped", async () => {
   const code = `
     import type { Nothing } from "nowhere";
