@@ -358,6 +358,19 @@ describe("an error of a program", () => {
     });
   });
 
+  test.for(["console.error(new Error('mine'))", "throw new Error('mine')"])(
+    "is printed without files of the runner: %s",
+    async (code) => {
+      const { stderr } = await runProgram(`const f = () => {\n  ${code};\n};\nf();`);
+      const files = stderr.match(/(?<=^ {4}at .*)[^ (]+(?=:\d+:\d+)/gm);
+      const own = files?.filter((file) => !file.startsWith("node:"));
+      expect({ stderr, own }).toMatchObject({
+        stderr: expect.stringContaining("Error: mine"),
+        own: ["program.js", "program.js"],
+      });
+    },
+  );
+
   test("that the program reports on purpose is its own text", async () => {
     const code =
       "import { ToolError } from 'secure-tool-runtime/tool';\nthrow new ToolError('no such row')";
