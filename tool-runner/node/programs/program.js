@@ -5,10 +5,11 @@ import { Failure, describe } from "../errors.js";
 import { NotJson, encode } from "../json.js";
 import { Evaluator } from "./evaluator.js";
 import { programFailure, syntaxFailure } from "./failures.js";
-import { importName, importerFrom, withoutImports } from "./imports.js";
+import { importName, importerFrom, originalColumn, withoutImports } from "./imports.js";
 import { KeptOutput } from "./output.js";
 import { stripTypes } from "./types.js";
 
+/** @import { Script } from "./failures.js" */
 /** @import { Client } from "../gateway/client.js" */
 /** @import { Tools } from "../tool.js" */
 
@@ -39,7 +40,8 @@ const stackFrames = 50;
 /** Runs one program. What needs no source can be done ahead. */
 class ProgramRunner {
   #evaluator = new Evaluator();
-  #script = { name: "", source: "" };
+  /** @type {Script} */
+  #script = { name: "", source: "", replaced: [] };
 
   /** Does what takes time the first time. */
   async rehearse() {
@@ -59,7 +61,7 @@ class ProgramRunner {
   async run({ code, language, inputs, toolsDir, tools }) {
     const name = language === "typescript" ? "program.ts" : "program.js";
     const source = code.replace(preamble, "");
-    this.#script = { name, source };
+    this.#script = { name, source, replaced: [] };
     const script = await this.#prepare(source, language);
     const stdout = new KeptOutput(process.stdout);
     const stderr = new KeptOutput(process.stderr);
@@ -109,6 +111,7 @@ class ProgramRunner {
     if ("mistake" in stripped) throw syntaxFailure(stripped.mistake);
     const script = await withoutImports(stripped.source, this.#evaluator);
     if ("mistake" in script) throw syntaxFailure(script.mistake);
+    this.#script.replaced = script.replaced;
     return script.source;
   }
 
@@ -119,7 +122,8 @@ class ProgramRunner {
    */
   #mistakeOf({ thrown, line, column }) {
     if (!(thrown instanceof SyntaxError) || this.failureOf(thrown).data !== undefined) return;
-    return syntaxFailure({ message: describe(thrown), line, column });
+    const place = { line, column: originalColumn({ line, column }, this.#script.replaced) };
+    return syntaxFailure({ message: describe(thrown), ...place });
   }
 }
 

@@ -170,6 +170,17 @@ describe("imports", () => {
   });
 
   test.for([
+    ["import 'node:fs'; import { sep } from 'node:path'; null.x; sep", 1, 57],
+    ["import {\n  sep } from 'node:path'; null.x", 2, 32],
+    ["import 'node:fs'; import 'not-there'; 1", 1, 19],
+    ["import 'node:fs'; import { sep } from 'node:path'; null.x.; sep", 1, 59],
+    ["import 'node:fs'; import x from 'node:path'; return", 1, 46],
+  ] as const)("keep the places of errors: %s", async ([code, line, column]) => {
+    const { document } = await runProgram(code, echo, { files });
+    expect(document).toMatchObject({ error_data: { line, column } });
+  });
+
+  test.for([
     ["import { missing } from './helper.mjs';", "does not provide an export named 'missing'"],
     ["import x from 'not-there';", "Cannot find package 'not-there' imported from program.js"],
     [
