@@ -21,7 +21,7 @@ const levels = ["summary", "schema", "full"];
 /**
  * What `tools` needs a channel for, and the end of what still runs there.
  *
- * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf"> & { cancelAll(): void }} Client
+ * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf"> & { abandon(): void }} Client
  */
 
 /**
@@ -89,7 +89,7 @@ export function openClient(fd, maxConcurrentCalls, runKey) {
       }
     },
 
-    cancelAll: () => channel.cancelAll(),
+    abandon: () => channel.abandon(),
   });
 }
 

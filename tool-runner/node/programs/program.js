@@ -162,7 +162,7 @@ function displayInto(displays) {
 async function cancelCalls() {
   /** @type {{ client?: Promise<Client> }} */
   const { client } = Reflect.get(globalThis, gatewayKey);
-  (await client)?.cancelAll();
+  (await client)?.abandon();
 }
 
 /** @param {unknown} value of `__out` */

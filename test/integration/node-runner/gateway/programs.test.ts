@@ -316,6 +316,13 @@ describe("a program calls tools", () => {
     ]);
   });
 
+  test("and ends where it has only just begun to call", async () => {
+    const run = await runProgram("tools.slow(); setTimeout(() => void tools.slow(), 20); 1");
+    expect(run).toMatchObject({ stderr: "", document: { result: { value: 1 } } });
+    const sent = (type: string) => run.requests.filter((each) => each.type === type).length;
+    expect(sent("cancel")).toBe(sent("run_tool"));
+  });
+
   test("and what a call throws has the line of the program", async () => {
     const run = await runProgram("const a = 1;\nawait tools.refused();", serve);
     expect(run.document).toEqual({
