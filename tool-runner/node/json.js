@@ -13,7 +13,9 @@ const { isView } = ArrayBuffer;
  * Levels of nesting of a value. The worker reads documents of 100, and the document around a result
  * is one.
  */
-const maxDepth = 99;
+const resultMaxDepth = 99;
+/** Around the outermost value. */
+const nothing = {};
 
 /** A value that JSON cannot express. The text names its place and may be published. */
 export class NotJson extends Error {
@@ -47,25 +49,26 @@ export class NotJson extends Error {
  * their text.
  *
  * @param {unknown} value
+ * @param {number} [maxDepth] levels of nesting
  * @returns {string | undefined}
  * @throws {NotJson} for bytes, promises, iterators, streams, and for what is circular or nested too
  *   deeply
  * @throws {unknown} what a getter or a toJSON of the value throws
  */
-export function encode(value) {
-  return textOf(value, "", undefined);
+export function encode(value, maxDepth = resultMaxDepth) {
+  return textOf(value, "", { value: nothing, depth: 0, maxDepth, outer: undefined });
 }
 
 /**
  * The values around the present one, from the inside out.
  *
- * @typedef {{ value: object, depth: number, outer: Level | undefined }} Level
+ * @typedef {{ value: object, depth: number, maxDepth: number, outer: Level | undefined }} Level
  */
 
 /**
  * @param {unknown} value
  * @param {string} key
- * @param {Level | undefined} outer
+ * @param {Level} outer
  * @returns {string | undefined}
  */
 function textOf(value, key, outer) {
@@ -85,15 +88,20 @@ function textOf(value, key, outer) {
 
 /**
  * @param {object} value
- * @param {Level | undefined} outer
+ * @param {Level} outer
  */
 function compound(value, outer) {
-  for (let level = outer; level !== undefined; level = level.outer) {
+  for (
+    let level = /** @type {Level | undefined} */ (outer);
+    level !== undefined;
+    level = level.outer
+  ) {
     if (level.value === value) throw new NotJson("is circular");
   }
-  const depth = outer === undefined ? 1 : outer.depth + 1;
+  const { maxDepth } = outer;
+  const depth = outer.depth + 1;
   if (depth > maxDepth) throw new NotJson(`is nested more than ${maxDepth} levels deep`);
-  const level = { value, depth, outer };
+  const level = { value, depth, maxDepth, outer };
 
   if (isArray(value) || value instanceof Set) return list(value, level);
   if (value instanceof Map) return membersOfMap(value, level);

@@ -42,6 +42,7 @@ export class Channel {
   #pieces = /** @type {Buffer[]} */ ([]);
   #piecesBytes = 0;
   #isClosed = false;
+  #isAbandoned = false;
 
   /**
    * @param {number} fd a stream socket
@@ -58,7 +59,8 @@ export class Channel {
 
   /**
    * Resolves with the payload of the response. Rejects with ToolCallError, with a NotJson error for
-   * a payload that JSON cannot express, and with the signal's reason once it aborts.
+   * a payload that JSON cannot express, and with the signal's reason once it aborts. Never settles
+   * after `abandon`.
    *
    * @param {string} type
    * @param {Payload} payload
@@ -67,6 +69,7 @@ export class Channel {
    */
   async request(type, payload, signal) {
     signal?.throwIfAborted();
+    if (this.#isAbandoned) return new Promise(() => {});
     const id = `${(this.#lastId += 1)}`;
     const line = `{"type":"${type}","id":"${id}","payload":${encode(payload)}}\n`;
     checkSize(line);
@@ -74,9 +77,7 @@ export class Channel {
     /** @type {PromiseWithResolvers<Answer>} */
     const { promise, resolve, reject } = Promise.withResolvers();
     const cancel = () => {
-      if (this.#settled(id) === undefined) return;
-      if (!this.#calls.withdraw(id)) this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
-      reject(signal?.reason);
+      if (this.#cancelled(id)) reject(signal?.reason);
     };
     this.#pending.set(id, { resolve, reject });
     // A process that waits for nothing but an answer lives on.
@@ -93,6 +94,23 @@ export class Channel {
     } finally {
       signal?.removeEventListener("abort", cancel);
     }
+  }
+
+  /** Cancels all requests without an answer and sends no others. None of them settles then. */
+  abandon() {
+    this.#isAbandoned = true;
+    for (const id of [...this.#pending.keys()]) this.#cancelled(id);
+  }
+
+  /**
+   * Tells the worker of a request that nothing waits for. False for one that is settled already.
+   *
+   * @param {string} id
+   */
+  #cancelled(id) {
+    if (this.#settled(id) === undefined) return false;
+    if (!this.#calls.withdraw(id)) this.#socket.write(`{"type":"cancel","id":"${id}"}\n`);
+    return true;
   }
 
   /**

@@ -19,9 +19,9 @@ const levels = ["summary", "schema", "full"];
  * @typedef {{ artifacts: readonly CreatedArtifact[], stepResults?: readonly StepResult[] }} Run
  */
 /**
- * What `tools` needs a channel for.
+ * What `tools` needs a channel for, and the end of what still runs there.
  *
- * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf">} Client
+ * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf"> & { abandon(): void }} Client
  */
 
 /**
@@ -88,6 +88,8 @@ export function openClient(fd, maxConcurrentCalls, runKey) {
         known = { version: found };
       }
     },
+
+    abandon: () => channel.abandon(),
   });
 }
 

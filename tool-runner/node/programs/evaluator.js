@@ -7,6 +7,9 @@
 
 /** @import { Runtime, Session } from "node:inspector" */
 
+// Taken before a program, which may replace it.
+const { setImmediate } = globalThis;
+
 /**
  * A mistake in a source, by lines and columns from 1.
  *
@@ -71,11 +74,12 @@ export class Evaluator {
    * @returns {Promise<Outcome>}
    */
   async run(source, name) {
-    const { result, exceptionDetails: details } = await this.#post("Runtime.evaluate", {
-      expression: `${source}\n//# sourceURL=${name}`,
-      replMode: true,
-      awaitPromise: true,
-    });
+    const { result, exceptionDetails: details } = await this.#post(
+      "Runtime.evaluate",
+      { expression: `${source}\n//# sourceURL=${name}`, replMode: true, awaitPromise: true },
+      // From the event loop, so that no stack of the script has frames of the runner.
+      setImmediate,
+    );
     if (details === undefined) return this.#valueOf(result);
     const { value: thrown } = await this.#valueOf(details.exception ?? result);
     return { thrown, line: details.lineNumber + 1, column: details.columnNumber + 1 };
@@ -113,14 +117,16 @@ export class Evaluator {
   /**
    * @param {string} method
    * @param {object} [parameters]
+   * @param {(call: (...values: any[]) => void, ...values: unknown[]) => unknown} [start] calls it
+   *   with the values, perhaps later
    * @returns {Promise<any>}
    */
-  #post(method, parameters) {
+  #post(method, parameters, start = (call, ...values) => call(...values)) {
+    const post = this.#session.post.bind(this.#session);
     return new Promise((resolve, reject) => {
-      this.#session.post(method, parameters, (error, result) => {
-        if (error === null) resolve(result);
-        else reject(error);
-      });
+      /** @type {(error: Error | null, result: unknown) => void} */
+      const settle = (error, result) => (error === null ? resolve(result) : reject(error));
+      start(post, method, parameters, settle);
     });
   }
 }

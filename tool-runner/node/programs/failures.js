@@ -3,8 +3,16 @@
  */
 import { isToolError } from "../context.js";
 import { Failure, describe, failureOf } from "../errors.js";
+import { originalColumn } from "./imports.js";
 
 /** @import { SyntaxMistake } from "./evaluator.js" */
+/** @import { Replaced } from "./imports.js" */
+
+/**
+ * What runs: its name in stacks, the author's source, and what has been replaced in it.
+ *
+ * @typedef {{ name: string, source: string, replaced: readonly Replaced[] }} Script
+ */
 
 /** Lines of a stack. */
 const maxFrames = 20;
@@ -22,14 +30,14 @@ export function syntaxFailure({ message, line, column }) {
 
 /**
  * @param {unknown} thrown
- * @param {{ name: string, source: string }} script
+ * @param {Script} script
  * @returns {Failure}
  */
-export function programFailure(thrown, { name, source }) {
+export function programFailure(thrown, script) {
   const failure = failureOf(thrown);
   if (isToolError(thrown)) return failure;
-  const lines = source.split("\n");
-  const frames = framesIn(stackOf(thrown), name);
+  const lines = script.source.split("\n");
+  const frames = framesIn(stackOf(thrown), script);
   const [top] = frames;
   const place = top === undefined ? "" : ` (line ${top.line})`;
   const stack = frames.slice(0, maxFrames).map(({ line, column, within }) => {
@@ -48,14 +56,16 @@ export function programFailure(thrown, { name, source }) {
  * The frames of the program itself: `at f (program.ts:4:22)`, `at async program.ts:9:1`.
  *
  * @param {string} stack
- * @param {string} name of the script
+ * @param {Script} script
  */
-function framesIn(stack, name) {
+function framesIn(stack, { name, replaced }) {
   const place = `${RegExp.escape(name)}:(\\d+):(\\d+)`;
   const frame = new RegExp(`^\\s+at (?:async )?(?:(.+) \\()?${place}\\)?$`);
   return stack.split("\n").flatMap((text) => {
-    const [, within = "", line, column] = frame.exec(text) ?? [];
-    return line === undefined ? [] : [{ within, line: Number(line), column: Number(column) }];
+    const [found, within = "", ...numbers] = frame.exec(text) ?? [];
+    if (found === undefined) return [];
+    const [line = 0, column = 0] = numbers.map(Number);
+    return [{ within, line, column: originalColumn({ line, column }, replaced) }];
   });
 }
 

@@ -28,30 +28,58 @@ const namedPart = /^(?<name>\S+?)(?:\s+as\s+(?<local>\S+))?$/;
 const call = /\bimport(?=\s*\()/g;
 
 /**
+ * An import that another text has replaced, in columns of its line: from `start` to before `end`,
+ * with `added` columns more than before.
+ *
+ * @typedef {{ line: number, start: number, end: number, added: number }} Replaced
+ */
+
+/**
+ * The column that a place had before its imports were replaced.
+ *
+ * @param {{ line: number, column: number }} place
+ * @param {readonly Replaced[]} replaced
+ */
+export function originalColumn({ line, column }, replaced) {
+  let added = 0;
+  for (const each of replaced) {
+    if (each.line !== line || column < each.start) continue;
+    if (column < each.end) return each.start - added;
+    added += each.added;
+  }
+  return column - added;
+}
+
+/**
  * A source whose imports are calls of `importName`, with the same lines.
  *
  * @param {string} source
  * @param {Evaluator} evaluator
- * @returns {Promise<{ source: string } | { mistake: SyntaxMistake }>}
+ * @returns {Promise<{ source: string, replaced: Replaced[] } | { mistake: SyntaxMistake }>}
  */
 export async function withoutImports(source, evaluator) {
+  /** @type {Replaced[]} */
+  const replaced = [];
   let text = source;
   for (let count = 0; ; count += 1) {
     const mistake = await evaluator.mistakeIn(text);
     if (mistake === undefined) break;
-    if (mistake.message !== statementMessage) return { mistake };
-    const replaced = count < maxImports ? replaceStatement(text, mistake) : undefined;
+    const place = { ...mistake, column: originalColumn(mistake, replaced) };
+    if (mistake.message !== statementMessage) return { mistake: place };
+    const next = count < maxImports ? replaceStatement(text, mistake) : undefined;
     const message = "SyntaxError: This import is not supported in a program";
-    if (replaced === undefined) return { mistake: { ...mistake, message } };
-    text = replaced;
+    if (next === undefined) return { mistake: { ...place, message } };
+    text = next.source;
+    replaced.push(next.replaced);
   }
-  return { source: await withoutCalls(text, evaluator) };
+  return { source: await withoutCalls(text, evaluator), replaced };
 }
 
 /**
  * @param {string} source
  * @param {SyntaxMistake} place of the `import`
- * @returns {string | undefined} undefined for a form that is not known here
+ * @returns {{ source: string, replaced: Replaced } | undefined} undefined for a form that is not
+ *   known here
  */
 function replaceStatement(source, { line, column }) {
   const before = source.split("\n").slice(0, line - 1);
@@ -70,8 +98,18 @@ function replaceStatement(source, { line, column }) {
     all === undefined
       ? `const ${members} = ${imported};`
       : `const ${all} = ${imported}, ${members} = ${all};`;
-  const lines = "\n".repeat(whole.split("\n").length - 1);
-  return `${source.slice(0, start)}${replacement}${lines}${source.slice(start + whole.length)}`;
+  const [first = "", ...further] = whole.split("\n");
+  // Columns of the last line stay.
+  const rest = further.map((each) => `\n${" ".repeat(each.length)}`).join("");
+  return {
+    source: `${source.slice(0, start)}${replacement}${rest}${source.slice(start + whole.length)}`,
+    replaced: {
+      line,
+      start: column,
+      end: column + replacement.length,
+      added: replacement.length - first.length,
+    },
+  };
 }
 
 /**

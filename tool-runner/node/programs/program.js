@@ -5,15 +5,26 @@ import { Failure, describe } from "../errors.js";
 import { NotJson, encode } from "../json.js";
 import { Evaluator } from "./evaluator.js";
 import { programFailure, syntaxFailure } from "./failures.js";
-import { importName, importerFrom, withoutImports } from "./imports.js";
+import { importName, importerFrom, originalColumn, withoutImports } from "./imports.js";
 import { KeptOutput } from "./output.js";
 import { stripTypes } from "./types.js";
 
+/** @import { Script } from "./failures.js" */
+/** @import { Client } from "../gateway/client.js" */
 /** @import { Tools } from "../tool.js" */
 
+const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
+
+// Taken before the program, which may replace it.
+const { setImmediate } = globalThis;
+
+/** Levels of a value. The worker reads documents of 100, and there are up to three around it. */
+const valueMaxDepth = 97;
 /** Values that a program displays, and bytes of their JSON in all. */
 const maxDisplays = 100;
 const displaysMaxBytes = 256 * 1024;
+/** A byte order mark, and a first line that is for a shell. */
+const preamble = /^\ufeff?(?:#!.*)?/;
 /** Frames of an error, in place of ten: those of libraries come before those of the program. */
 const stackFrames = 50;
 
@@ -29,7 +40,8 @@ const stackFrames = 50;
 /** Runs one program. What needs no source can be done ahead. */
 class ProgramRunner {
   #evaluator = new Evaluator();
-  #script = { name: "", source: "" };
+  /** @type {Script} */
+  #script = { name: "", source: "", replaced: [] };
 
   /** Does what takes time the first time. */
   async rehearse() {
@@ -48,8 +60,9 @@ class ProgramRunner {
    */
   async run({ code, language, inputs, toolsDir, tools }) {
     const name = language === "typescript" ? "program.ts" : "program.js";
-    this.#script = { name, source: code };
-    const script = await this.#prepare(code, language);
+    const source = code.replace(preamble, "");
+    this.#script = { name, source, replaced: [] };
+    const script = await this.#prepare(source, language);
     const stdout = new KeptOutput(process.stdout);
     const stderr = new KeptOutput(process.stderr);
     /** @type {unknown[]} */
@@ -59,13 +72,24 @@ class ProgramRunner {
     define("display", displayInto(displays));
     define(importName, importerFrom(`${toolsDir}/${name}`));
     Error.stackTraceLimit = stackFrames;
-    const outcome = await this.#evaluator.run(script, name);
+    try {
+      const value = await this.#valueOf(script);
+      // Node reports rejections that nothing handles before the next turn of its event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+      return { value, stdout: stdout.text, stderr: stderr.text, displays };
+    } finally {
+      await cancelCalls();
+    }
+  }
+
+  /** @param {string} script */
+  async #valueOf(script) {
+    const outcome = await this.#evaluator.run(script, this.#script.name);
     if ("thrown" in outcome) throw this.#mistakeOf(outcome) ?? outcome.thrown;
     // Programs may end with a call of an async function.
     const last = await outcome.value;
     const out = await (await this.#evaluator.variable("__out")).value;
-    const value = out === undefined ? jsonOrNull(last) : outOf(out);
-    return { value, stdout: stdout.text, stderr: stderr.text, displays };
+    return out === undefined ? jsonOrNull(last) : outOf(out);
   }
 
   /**
@@ -78,15 +102,16 @@ class ProgramRunner {
   }
 
   /**
-   * @param {string} code
+   * @param {string} source
    * @param {string} language
    * @throws {Failure} for a syntax error
    */
-  async #prepare(code, language) {
-    const stripped = language === "typescript" ? stripTypes(code) : { source: code };
+  async #prepare(source, language) {
+    const stripped = language === "typescript" ? stripTypes(source) : { source };
     if ("mistake" in stripped) throw syntaxFailure(stripped.mistake);
     const script = await withoutImports(stripped.source, this.#evaluator);
     if ("mistake" in script) throw syntaxFailure(script.mistake);
+    this.#script.replaced = script.replaced;
     return script.source;
   }
 
@@ -97,7 +122,8 @@ class ProgramRunner {
    */
   #mistakeOf({ thrown, line, column }) {
     if (!(thrown instanceof SyntaxError) || this.failureOf(thrown).data !== undefined) return;
-    return syntaxFailure({ message: describe(thrown), line, column });
+    const place = { line, column: originalColumn({ line, column }, this.#script.replaced) };
+    return syntaxFailure({ message: describe(thrown), ...place });
   }
 }
 
@@ -122,13 +148,21 @@ function displayInto(displays) {
   let roomBytes = displaysMaxBytes;
   return (value) => {
     const text = jsonOf(value, (reason) => new TypeError(`The value is not JSON: ${reason}`));
-    roomBytes -= Buffer.byteLength(text);
-    if (displays.length === maxDisplays || roomBytes < 0) {
+    const sizeBytes = Buffer.byteLength(text);
+    if (displays.length === maxDisplays || sizeBytes > roomBytes) {
       const bounds = `${maxDisplays} values of ${displaysMaxBytes} bytes in all`;
       throw new RangeError(`A program displays at most ${bounds}`);
     }
+    roomBytes -= sizeBytes;
     displays.push(JSON.parse(text));
   };
+}
+
+/** Cancels the calls of tools that still run, in whichever copy of the package they began. */
+async function cancelCalls() {
+  /** @type {{ client?: Promise<Client> }} */
+  const { client } = Reflect.get(globalThis, gatewayKey);
+  (await client)?.abandon();
 }
 
 /** @param {unknown} value of `__out` */
@@ -153,7 +187,7 @@ function jsonOrNull(value) {
  */
 function jsonOf(value, refusal) {
   try {
-    const text = encode(value);
+    const text = encode(value, valueMaxDepth);
     if (text !== undefined) return text;
   } catch (error) {
     throw error instanceof NotJson ? refusal(error.message) : error;

@@ -65,6 +65,21 @@ describe("the value of a program is", () => {
   });
 });
 
+test.for(["javascript", "typescript"])(
+  "a byte order mark and a first line for the shell are no part of a program in %s",
+  async (language) => {
+    expect(await valueOf("#!/usr/bin/env -S node\n1", { language })).toBe(1);
+    expect(await valueOf("\ufeff#!/usr/bin/env -S node", { language })).toBe(null);
+    const [marked, shell] = await Promise.all(
+      ["\ufeffnull.x", "\ufeff#! it's\nnull.x"].map((code) => runProgram(code, echo, { language })),
+    );
+    expect(marked?.document).toMatchObject({
+      error_data: { stack: ["line 1, column 6: null.x"] },
+    });
+    expect(shell?.document).toMatchObject({ error_data: { stack: ["line 2, column 6: null.x"] } });
+  },
+);
+
 test("types of TypeScript are stripped", async () => {
   const code = `
     import type { Nothing } from "nowhere";
@@ -155,6 +170,17 @@ describe("imports", () => {
   });
 
   test.for([
+    ["import 'node:fs'; import { sep } from 'node:path'; null.x; sep", 1, 57],
+    ["import {\n  sep } from 'node:path'; null.x", 2, 32],
+    ["import 'node:fs'; import 'not-there'; 1", 1, 19],
+    ["import 'node:fs'; import { sep } from 'node:path'; null.x.; sep", 1, 59],
+    ["import 'node:fs'; import x from 'node:path'; return", 1, 46],
+  ] as const)("keep the places of errors: %s", async ([code, line, column]) => {
+    const { document } = await runProgram(code, echo, { files });
+    expect(document).toMatchObject({ error_data: { line, column } });
+  });
+
+  test.for([
     ["import { missing } from './helper.mjs';", "does not provide an export named 'missing'"],
     ["import x from 'not-there';", "Cannot find package 'not-there' imported from program.js"],
     [
@@ -206,10 +232,36 @@ describe("what a program writes", () => {
     const run = await runProgram(code);
     const refusal = "RangeError: A program displays at most 100 values of 262144 bytes in all";
     expect(run.document).toMatchObject({
-      result: { value: [refusal, "TypeError: The value is not JSON: it is a function", refusal] },
+      result: {
+        value: [refusal, "TypeError: The value is not JSON: it is a function", null],
+        displays: ["x".repeat(200_000), "1"],
+      },
     });
     const many = await runProgram("for (let i = 0; i < 101; i += 1) display(i)");
     expect(many.document).toMatchObject({ error: `Program threw ${refusal} (line 1)` });
+  });
+});
+
+describe("a value is no deeper than the worker reads:", () => {
+  const nested = (levels: number) =>
+    `let x = []; for (let i = 1; i < ${levels}; i += 1) x = [x];\n`;
+
+  test("of 97 levels", async () => {
+    const { document } = await runProgram(`${nested(97)}display(x); x`);
+    const { value, displays } = document?.["result"] as { value: unknown; displays: unknown[] };
+    expect(value).not.toBeNull();
+    expect(displays).toEqual([value]);
+  });
+
+  test.for([
+    ["display(x)", /^Program threw TypeError: The value is not JSON: .* is nested more than 97/],
+    ["__out = x", /^__out is not JSON: .* is nested more than 97 levels deep$/],
+  ] as const)("%s of 98 is refused", async ([use, error]) => {
+    const { document } = await runProgram(nested(98) + use);
+    expect(document).toMatchObject({
+      error: expect.stringMatching(error),
+      error_code: "EXECUTION_ERROR",
+    });
   });
 });
 
@@ -240,6 +292,35 @@ describe("a program calls tools", () => {
     const run = await runProgram(calls, serve, options);
     expect(run).toMatchObject({ exitCode: 0, stdout: "", stderr: "" });
     expect(run.document).toEqual({ result: { value: expected, ...nothingElse }, outputs: {} });
+  });
+
+  test.for([
+    ["ends", "tools.slow(); tools.slow().then(() => 1); await tools.echo(); 1", { result: {} }],
+    [
+      "fails",
+      "tools.slow(); tools.slow(); await tools.echo();\nnull.x",
+      { error: expect.stringContaining("(line 2)") },
+    ],
+  ] as const)("and cancels those that run when it %s", async ([, code, document]) => {
+    const run = await runProgram(code, (request, gateway) => {
+      if (request.type === "cancel") {
+        gateway.answer(request.id, failure({ error: "cancelled", code: "CANCELLED" }));
+      }
+      return request.payload?.["id"] === "echo" ? result({}) : undefined;
+    });
+    expect(run.document).toMatchObject(document);
+    expect(run.stderr).not.toMatch(/CANCELLED|ended what was still running/);
+    expect(run.requests.map(({ type, id }) => [type, id]).slice(3)).toEqual([
+      ["cancel", "1"],
+      ["cancel", "2"],
+    ]);
+  });
+
+  test("and ends where it has only just begun to call", async () => {
+    const run = await runProgram("tools.slow(); setTimeout(() => void tools.slow(), 20); 1");
+    expect(run).toMatchObject({ stderr: "", document: { result: { value: 1 } } });
+    const sent = (type: string) => run.requests.filter((each) => each.type === type).length;
+    expect(sent("cancel")).toBe(sent("run_tool"));
   });
 
   test("and what a call throws has the line of the program", async () => {
@@ -280,6 +361,33 @@ describe("an error of a program", () => {
     });
     expect(deep.document).toMatchObject({ error_data: { line: 3, column: 1 } });
   });
+
+  test.for([
+    ["async function save() {\n  await 0;\n  throw new Error('not saved');\n}", "save()", "Error"],
+    ["globalThis.setImmediate = () => {};\n\n", "Promise.reject(new Error('not saved'))", "Error"],
+    ["const save = async () => {\n\n  await tools.call('nope') }", "save()", "ToolCallError"],
+  ])("is one that nothing awaits, too: %s", async ([before, call, kind]) => {
+    const { document } = await runProgram(`${before}\n${call};\n__out = "done"`, echo, {
+      members: { gateway: undefined },
+    });
+    expect(document).toMatchObject({
+      error: expect.stringMatching(new RegExp(`^Program threw ${kind}: .* \\(line [34]\\)$`)),
+      error_code: "EXECUTION_ERROR",
+    });
+  });
+
+  test.for(["console.error(new Error('mine'))", "throw new Error('mine')"])(
+    "is printed without files of the runner: %s",
+    async (code) => {
+      const { stderr } = await runProgram(`const f = () => {\n  ${code};\n};\nf();`);
+      const files = stderr.match(/(?<=^ {4}at .*)[^ (]+(?=:\d+:\d+)/gm);
+      const own = files?.filter((file) => !file.startsWith("node:"));
+      expect({ stderr, own }).toMatchObject({
+        stderr: expect.stringContaining("Error: mine"),
+        own: ["program.js", "program.js"],
+      });
+    },
+  );
 
   test("that the program reports on purpose is its own text", async () => {
     const code =

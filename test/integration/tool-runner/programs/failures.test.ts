@@ -41,6 +41,12 @@ describe("a syntax error runs nothing, and has line and column:", () => {
   });
 });
 
+test("a byte order mark and a first line for the shell are no part of a program", async () => {
+  expect(await valueOf("\ufeff#!/usr/bin/env python3\n1")).toBe(1);
+  const { document } = await runPython("\ufeff1 + x");
+  expect(document).toMatchObject({ error_data: { stack: ["line 1, column 5: 1 + x"] } });
+});
+
 describe("an exception of a program", () => {
   test("has the lines of the program", async () => {
     const code = `import json
@@ -77,6 +83,17 @@ g()`;
         stack: Array(20).fill("line 2, column 10, in f: return f(n + 1)"),
       },
     });
+  });
+
+  test("is printed with its innermost frames", async () => {
+    const code = `import sys
+sys.setrecursionlimit(6_000)
+def f(n): return g(n + 1)
+def g(n): return f(n + 1)
+f(0)`;
+    const { stderr, document } = await runPython(code);
+    expect(document).toMatchObject({ error_data: { stack: { length: 20 } } });
+    expect(stderr.match(/File "<program>.py"/g)).toHaveLength(200);
   });
 
   test("of a task or a cause is told, with the line of the task", async () => {

@@ -3,6 +3,9 @@
 import builtins
 import sys
 
+# `deque` without the rest of `collections`.
+from _collections import deque
+
 from secure_tool_runtime import ToolError
 
 from ..errors import Failure, describe, failure_of
@@ -11,6 +14,8 @@ from .source import NAME, Source
 # Of the runner, and of what programs import from it.
 _RUNNER_DIRECTORY = __file__.rpartition("/tool_runner/")[0]
 _MAX_FRAMES = 20
+# Of a traceback that is printed.
+_MAX_PRINTED_FRAMES = 200
 _MAX_SOURCE_CHARACTERS = 160
 _MAX_CAUSE_LEVELS = 5
 _MAX_GROUP_ERRORS = 3
@@ -30,7 +35,7 @@ def program_failure(error: BaseException, source: Source, module: object) -> Fai
     text = f"{failure}{_causes_of(error)}"
     if not frames:
         return Failure(failure.code, text, failure.limit)
-    places = [_place_of(trace, source) for trace in frames[:_MAX_FRAMES]]
+    places = [_place_of(trace, source) for trace in frames]
     data = {**places[0], "stack": [_line_of(*each, source) for each in zip(places, frames)]}
     return Failure(failure.code, f"{text} (line {data['line']})", failure.limit, data)
 
@@ -48,14 +53,15 @@ def _release(trace: object, module: object) -> None:
 
 def _frames_of(error: BaseException) -> list:
     """Entries of the traceback that are of the program itself, innermost first."""
-    frames = []
+    # A recursion may have millions.
+    frames = deque(maxlen=_MAX_FRAMES)
     for _ in range(_MAX_CAUSE_LEVELS):
         frames += filter(_is_own, _entries(error.__traceback__))
         if not isinstance(error, _ExceptionGroup):
             break
         # The group itself is raised at the end of an `async with`.
         error = error.exceptions[0]
-    return frames[::-1]
+    return list(reversed(frames))
 
 
 def _entries(trace: object) -> object:
@@ -102,13 +108,12 @@ def _causes_of(error: BaseException, levels: int = _MAX_CAUSE_LEVELS) -> str:
 
 
 def _without_runner(trace: object) -> object:
-    """A traceback from the program's first frame on, without frames of the runner such as those of
-    `display` and `tools`.
+    """A traceback from the program's first frame on, the innermost ones, without frames of the
+    runner such as those of `display` and `tools`.
     """
-    entries = list(_entries(trace))
-    first = next((index for index, each in enumerate(entries) if _is_own(each)), 0)
+    first = next(filter(_is_own, _entries(trace)), trace)
     kept = None
-    for each in reversed(entries[first:]):
+    for each in reversed(deque(_entries(first), _MAX_PRINTED_FRAMES)):
         if not each.tb_frame.f_code.co_filename.startswith(_RUNNER_DIRECTORY):
             kept = type(each)(kept, each.tb_frame, each.tb_lasti, each.tb_lineno or 0)
     return kept

@@ -15,8 +15,9 @@ class Source:
     """A source text; the loader that `linecache` asks for it, too."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        # Python itself takes the byte order mark of a file only.
+        self.text = text.removeprefix("\ufeff")
+        self.lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
     def get_source(self, _name: str) -> str:
         """As importlib wants it."""
