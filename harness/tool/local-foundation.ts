@@ -24,6 +24,7 @@ import type { Programs } from "../prerequisites.ts";
 import type { ToolsLayout } from "../tools-layout.ts";
 import type { DebugOptions } from "./debug/debugged-backend.ts";
 import { profilesVariable } from "./profiles.ts";
+import { withProgramDirs } from "./program-dirs.ts";
 import { type CodeTarget, entryFields, servedName } from "./target/target.ts";
 
 const namespace = "tool-run";
@@ -141,7 +142,8 @@ export async function openManifestFoundation(
     ...Object.fromEntries(packages),
     ...own(context),
   };
-  const config = readSettings(options.layout, options, given);
+  const layout = await withProgramDirs(options.layout, options.home, context.environment);
+  const config = readSettings(layout, options, given);
   const sandbox = options.hasOwnNetwork
     ? { ...config.sandbox, credentialSources: undefined }
     : config.sandbox;

@@ -2,7 +2,7 @@
  * The entry of a manifest by which a program runs: one that is there, or one of its own, which may
  * call all tools that allow programs.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parseDocument } from "yaml";
 import { type Manifest, ManifestError, toolIdOf } from "../../../worker/manifest/manifest.ts";
@@ -10,7 +10,7 @@ import { parseManifest } from "../../../worker/manifest/parse.ts";
 import type { ProgramLanguage } from "../../../worker/protocol/tool-calls/program.ts";
 import { parseToolId } from "../../../worker/protocol/tool-calls/tool-id.ts";
 import { type Context, UsageError } from "../../context.ts";
-import { type ToolsLayout, hasManifest, isDirectory, layoutOf } from "../../tools-layout.ts";
+import { type ToolsLayout, hasManifest, layoutOf } from "../../tools-layout.ts";
 import { readProfiles } from "../profiles.ts";
 
 /** Options that say which tools a program may call. */
@@ -40,23 +40,23 @@ export async function programEntry(
   home: string,
   { environment }: Context,
 ): Promise<ProgramEntry> {
-  const given = await readGiven(flags);
+  const { text: givenText, layout } = await readGiven(flags, home);
   const profileNames = [...(await readProfiles(environment)).keys()];
-  const manifest = parse(given.text, given.layout.manifestPath, profileNames);
-  const layout = await withDirectory(given.layout, language, home);
+  const manifest = parse(givenText, layout.manifestPath, profileNames);
   const name = entryOf(manifest, language, flags);
   if (name !== undefined) return { layout, name };
   const manifestPath = join(home, "manifest.yaml");
-  const [own, text] = withOwnEntry(given.text, manifest, language);
+  const [own, text] = withOwnEntry(givenText, manifest, language);
   await writeFile(manifestPath, text);
   return { layout: { ...layout, manifestPath }, name: own };
 }
 
-async function readGiven({ with: given, as }: ProgramEntryFlags) {
+async function readGiven({ with: given, as }: ProgramEntryFlags, home: string) {
   if (given === undefined) {
     if (as !== undefined) throw new UsageError("--as is for an entry of a manifest; add --with");
-    const none = { pythonDir: "", nodeDir: "", executableDir: "" };
-    return { text: emptyManifest, layout: { manifestPath: "manifest.yaml", ...none } };
+    const none = join(home, "none");
+    const layout = { pythonDir: none, nodeDir: none, executableDir: none };
+    return { text: emptyManifest, layout: { manifestPath: "manifest.yaml", ...layout } };
   }
   const directory = basename(given) === "manifest.yaml" ? dirname(given) : given;
   if (!(await hasManifest(directory))) throw new UsageError(`${directory} has no manifest.yaml`);
@@ -120,17 +120,4 @@ function withOwnEntry(
   const document = parseDocument(text);
   document.setIn(["tools", name], document.createNode(entry));
   return [name, document.toString()];
-}
-
-/** A language without a directory of tools gets an empty one. */
-async function withDirectory(
-  layout: ToolsLayout,
-  language: ProgramLanguage,
-  home: string,
-): Promise<ToolsLayout> {
-  const key = language === "python" ? "pythonDir" : "nodeDir";
-  if (await isDirectory(layout[key])) return layout;
-  const empty = join(home, "tools");
-  await mkdir(empty);
-  return { ...layout, [key]: empty };
 }

@@ -14,7 +14,9 @@ export async function printPrompt(
   context: Context,
 ): Promise<number> {
   const { entry, tools } = await readToolsInScope(name, options, context);
-  const text = promptOf(tools, languagesOf(entry), entry.description);
+  const { languages, description } = entry;
+  const runsPrograms = languages !== undefined;
+  const text = promptOf(tools, { languages: languagesOf(entry), runsPrograms, description });
   context.out.write(stringify({ tool_description: text }, { lineWidth: 0 }));
   return exit.success;
 }

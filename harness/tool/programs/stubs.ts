@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CatalogTool } from "../../../worker/gateway/catalog.ts";
 import { pythonStubs } from "../../../worker/gateway/stubs/python.ts";
-import { stubTitle } from "../../../worker/gateway/stubs/text.ts";
+import { type StubOptions, stubTitle } from "../../../worker/gateway/stubs/text.ts";
 import { typescriptStubs } from "../../../worker/gateway/stubs/typescript.ts";
 import { CommandError, type Context, UsageError, exit } from "../../context.ts";
 import { printable } from "../../invoke/screen.ts";
@@ -20,8 +20,10 @@ export interface StubsOptions extends ManifestFlags {
   readonly out: string;
 }
 
+type Stubs = (tools: Iterable<CatalogTool>, options: StubOptions) => string;
+
 /** Endings of files, and what they contain. */
-const kinds: Record<StubLanguage, readonly [string, (tools: Iterable<CatalogTool>) => string]> = {
+const kinds: Record<StubLanguage, readonly [string, Stubs]> = {
   typescript: [".d.ts", typescriptStubs],
   python: [".pyi", pythonStubs],
 };
@@ -39,7 +41,7 @@ export async function writeStubs(
     const [ending, stubsOf] = kinds[each];
     // A module's name has no other characters.
     const path = join(options.out, `${name.replaceAll(/\W/g, "_")}_tools${ending}`);
-    await write(path, stubsOf(tools));
+    await write(path, stubsOf(tools, { forPrograms: entry.languages !== undefined }));
     context.out.line(printable(path));
   }
   return exit.success;

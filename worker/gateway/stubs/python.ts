@@ -3,16 +3,22 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
+import { pythonGlobals, pythonImports, pythonMembers } from "./python-members.ts";
+import {
+  BoundedText,
+  type StubOptions,
+  maxStubBytes,
+  quoted as quotedBy,
+  stubTitle,
+} from "./text.ts";
 
 const head = `# ${stubTitle}
-from typing import Any, Literal, NotRequired, Protocol, TypedDict, overload
-`;
+${pythonImports}`;
 const anyCall = `    @overload
-    async def call(self, id: str, args: dict[str, Any] = ...) -> dict[str, Any]: ...`;
+    async def call(self, tool: str, args: dict[str, Any] = ...) -> dict[str, Any]: ...`;
 
 /** Bytes of what is around the tools, and of a namespace's own lines. */
-const frameBytes = 1_024;
+const frameBytes = 1_024 + Buffer.byteLength(pythonImports + pythonMembers + pythonGlobals);
 const namespaceBytes = 320;
 
 /** Members that the runner's object of the tools has itself. */
@@ -39,7 +45,10 @@ interface Declaration {
  * A `.pyi` of at most `maxStubBytes`. Tools that do not fit lose their types, then their place; a
  * comment counts them.
  */
-export function pythonStubs(tools: Iterable<CatalogTool>): string {
+export function pythonStubs(
+  tools: Iterable<CatalogTool>,
+  { forPrograms = false }: StubOptions = {},
+): string {
   const text = new BoundedText(maxStubBytes - frameBytes);
   const types: string[] = [];
   const overloads: string[] = [];
@@ -71,9 +80,11 @@ export function pythonStubs(tools: Iterable<CatalogTool>): string {
   return [
     head,
     ...types,
+    pythonMembers,
     ...namespaces.flatMap(([name, some]) => [`class _${name}_tools(Protocol):`, ...some, ""]),
-    ...["class Tools(Protocol):", ...attributes, ...own, ...overloads, anyCall, ""],
-    ...["tools: Tools", ""],
+    ...["class Tools(ToolMethods, Protocol):", ...attributes, ...own, ...overloads, anyCall, ""],
+    "tools: Tools",
+    forPrograms ? pythonGlobals : "",
     ...more,
   ].join("\n");
 }
@@ -101,7 +112,7 @@ function declaration(
   const parameters = keywordsOf(args, types);
   const method = [`    async def ${name}(${parameters}) -> ${returned}:`, ...note, "        ..."];
   return {
-    overload: `    @overload\n    async def call(self, id: Literal[${quoted(id)}], args: ${taken}) -> ${returned}: ...`,
+    overload: `    @overload\n    async def call(self, tool: Literal[${quoted(id)}], args: ${taken}) -> ${returned}: ...`,
     method: isToolName(name) ? method.join("\n") : undefined,
     types: types.declared,
   };

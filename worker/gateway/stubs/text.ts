@@ -8,6 +8,11 @@ export const stubTitle = "Tools that a program may call. Generated.";
 /** Bytes of the stubs of all tools together. */
 export const maxStubBytes = 64 * 1024;
 
+export interface StubOptions {
+  /** Declares what programs find without an import. */
+  readonly forPrograms?: boolean;
+}
+
 /** Characters that mean themselves in a string of any language. */
 const notPlain = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 

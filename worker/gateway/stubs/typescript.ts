@@ -3,14 +3,19 @@
  */
 import type { CatalogTool } from "../catalog.ts";
 import { type Member, type ObjectShape, type Shape, anyObject, objectShapeOf } from "./shapes.ts";
-import { BoundedText, commentLines, maxStubBytes, quoted as quotedBy, stubTitle } from "./text.ts";
+import {
+  BoundedText,
+  type StubOptions,
+  commentLines,
+  maxStubBytes,
+  quoted as quotedBy,
+  stubTitle,
+} from "./text.ts";
+import { typescriptGlobals, typescriptMembers } from "./typescript-members.ts";
 
 const head = `// ${stubTitle}
 
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-}
-`;
+${typescriptMembers}`;
 const call = `  /** Calls a tool by its id. */
   call<Id extends keyof ToolArguments>(
     id: Id,
@@ -19,7 +24,7 @@ const call = `  /** Calls a tool by its id. */
   ): Promise<ToolResults[Id]>;`;
 
 /** Bytes of what is around the tools, and of a namespace's own lines. */
-const frameBytes = 1_024;
+const frameBytes = 1_024 + Buffer.byteLength(typescriptMembers + typescriptGlobals);
 const namespaceBytes = 160;
 
 /** Members that the runner's object of the tools has itself. */
@@ -45,7 +50,10 @@ interface Declaration {
  * A `.d.ts` of at most `maxStubBytes`. Tools that do not fit lose their types, then their place; a
  * comment counts them.
  */
-export function typescriptStubs(tools: Iterable<CatalogTool>): string {
+export function typescriptStubs(
+  tools: Iterable<CatalogTool>,
+  { forPrograms = false }: StubOptions = {},
+): string {
   const text = new BoundedText(maxStubBytes - frameBytes);
   const args: string[] = [];
   const results: string[] = [];
@@ -70,7 +78,8 @@ export function typescriptStubs(tools: Iterable<CatalogTool>): string {
     head,
     ...interfaceOf("ToolArguments", args),
     ...interfaceOf("ToolResults", results),
-    ...interfaceOf("Tools", [call, ...membersOf(methods)]),
+    ...interfaceOf("Tools extends ToolMethods", [call, ...membersOf(methods)]),
+    ...(forPrograms ? [typescriptGlobals] : []),
     ...more,
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 /**
  * `harness program run`: a program of a file, in its sandbox and without a broker.
  */
-import { writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../../harness/temporary.ts";
@@ -92,6 +92,30 @@ test("a program's value, what it prints, and its calls as a tree are shown", asy
 test("a called tool has the profile of its own entry, whatever that of the calling one", async () => {
   const { stdout } = await runCli(["tool", "run", home.path, "--tool", "strict"]);
   expect(JSON.parse(stdout)).toEqual({ own: 128, called: 512 });
+});
+
+const python = { module: "shop.py", code: "def one():\n    return {}\n" };
+const node = { module: "shop.js", code: "export const one = () => ({});\n" };
+
+test.each([
+  { language: "python", ...python, program: "two.ts", command: "prompt" },
+  { language: "node", ...node, program: "two.py", command: "stubs" },
+])("programs of all languages run beside tools in $language only", async (beside) => {
+  const { language, module, code, program, command } = beside;
+  const directory = join(home.path, `${language}-only`);
+  await mkdir(join(directory, language), { recursive: true });
+  await writeFile(join(directory, language, module), code);
+  const tool = `{ runtime: ${language}, module: ${module.replace(".py", "")}, function: one, allowed_callers: [programmatic] }`;
+  const entry = "{ runtime: code, gateway: { tools: [one] } }";
+  const manifest = `version: 1\ntools:\n  one: ${tool}\n  mine: ${entry}\n`;
+  await writeFile(join(directory, "manifest.yaml"), manifest);
+  await writeFile(join(home.path, program), "__out = 2");
+  const ran = await programRun(program, "--with", directory);
+  expect(ran, ran.stderr).toMatchObject({ exitCode: 0, stdout: "2\n" });
+  const more = command === "stubs" ? ["--out", join(home.path, "types")] : [];
+  const shown = await runCli(["tool", command, "mine", "--dir", directory, ...more]);
+  expect(shown, shown.stderr).toMatchObject({ exitCode: 0, stderr: "" });
+  expect((await readdir(directory)).sort()).toEqual(["manifest.yaml", language]);
 });
 
 test("a program that fails has the place in its file, and the exit code 1", async () => {

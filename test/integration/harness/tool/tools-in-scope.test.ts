@@ -100,7 +100,7 @@ test("a prompt is a member of an agent's YAML, with a line for each tool", async
     '- upper(text): "Makes capitals."',
     "- weather(…)",
   ]);
-  expect(text).toMatch(/^Runs a program in a sandbox\./);
+  expect(text).toMatch(/^Runs a program in a sandbox\..*\nA program has `inputs`/);
   expect(text).toContain("Python: `result = await tools.call(");
   expect(text).toContain("JavaScript: `const result = await tools.call(");
   expect(text).not.toContain("TypeScript");

@@ -11,7 +11,9 @@ import { anyEntries, breakouts, manyTools, salesQuery } from "./any-entries.ts";
 const languages = ["python", "typescript", "javascript"] as const;
 
 const promptFor = (entries: readonly CatalogEntry[]): string =>
-  promptOf([...new Catalog(entries).tools], languages, breakouts.join("\n"));
+  promptOf([...new Catalog(entries).tools], {
+    ...{ languages, runsPrograms: true, description: breakouts.join("\n") },
+  });
 
 /** The lines of tools. */
 const linesOf = (prompt: string): readonly string[] =>
@@ -27,9 +29,24 @@ describe("a prompt", () => {
     expect(prompt).toContain('Python: `result = await tools.call("ID", {"name": value})`');
     expect(prompt).toContain("TypeScript: `const result");
     expect(prompt).not.toContain("tools.search");
-    const plain = promptOf([], ["python"], "Runs a\nprogram.\n\nOf its own.");
-    expect(plain).toMatch(/^Runs a program\.\nCode can call/);
+    const description = "Reports\nsales.\n\nOf its own.";
+    const plain = promptOf([], { languages: ["python"], runsPrograms: false, description });
+    expect(plain).toMatch(/^Reports sales\.\nCode can call/);
     expect(plain).not.toContain("TypeScript");
+  });
+
+  test.each(["Runs it.", undefined])("of programs says what they have, after %j", (description) => {
+    const prompt = promptOf([], { languages, runsPrograms: true, description });
+    const words = [
+      "`inputs`",
+      "`display(value)`",
+      "`__out`",
+      "last expression",
+      "`await`",
+      "prints",
+    ];
+    const line = prompt.split("\n")[description === undefined ? 0 : 1];
+    for (const word of words) expect(line).toContain(word);
   });
 
   test("of many tools has the first ones, shortens them, and names the search", () => {

@@ -9,7 +9,7 @@ import { maxStubBytes } from "../../../../worker/gateway/stubs/text.ts";
 import { fc, test } from "../../../support/properties/property.ts";
 import { anyEntries, breakouts, manyTools, salesQuery } from "./any-entries.ts";
 
-/** The statements of each stub: an import, types, classes, and one annotation. */
+/** The statements of each stub: imports, types, classes, and one annotation. */
 const script = `
 import ast, json, sys, warnings
 warnings.simplefilter("error")
@@ -29,12 +29,14 @@ function statements(stubs: readonly string[]): readonly string[] {
 
 const stubsOf = (entries: readonly CatalogEntry[]): string =>
   pythonStubs(new Catalog(entries).tools);
-const expected = /^ImportFrom( Assign)*( ClassDef)+ AnnAssign$/;
+const expected = /^ImportFrom ImportFrom( Assign)*( ClassDef)+ AnnAssign$/;
+/** Two types, five classes of every stub, a namespace and its tools. */
+const ofNamespace = `ImportFrom ImportFrom Assign Assign${" ClassDef".repeat(7)} AnnAssign`;
 
 describe("stubs", { tags: "promise-G6" }, () => {
   test("type the arguments and results of tools", () => {
     const stubs = stubsOf([salesQuery, { id: "plain", description: "Plain" }, { id: "a-b:c" }]);
-    expect(statements([stubs])).toEqual(["ImportFrom Assign Assign ClassDef ClassDef AnnAssign"]);
+    expect(statements([stubs])).toEqual([ofNamespace]);
     const limit = "limit: int | None = ...";
     const region = `region: Literal["West"] | Literal["East"]`;
     expect(stubs).toContain(`async def query(self, *, ${region}, ${limit}) -> _T3_1:`);
@@ -42,6 +44,12 @@ describe("stubs", { tags: "promise-G6" }, () => {
     expect(stubs).toContain(`    async def plain(self, **__rest: Any) -> dict[str, Any]:`);
     expect(stubs).toContain(`Literal["a-b:c"]`);
     expect(stubs).not.toContain("async def c(");
+  });
+
+  test("for programs have what these find without an import", () => {
+    const stubs = pythonStubs([], { forPrograms: true });
+    expect(statements([stubs])[0]).toMatch(/ ClassDef AnnAssign AnnAssign FunctionDef$/);
+    expect(stubs).toMatch(/^inputs: dict\[str, Any\]\ndef display\(value: object\) -> None: /m);
   });
 
   test("of any tools are Python, and nothing but stubs", () => {
@@ -54,9 +62,10 @@ describe("stubs", { tags: "promise-G6" }, () => {
   test("of tools with the names of others leave these to call", () => {
     const ids = ["call", "sales", "sales:call", "search:a", "a:class", "a:__x", "__y"];
     const stubs = stubsOf(ids.map((id) => ({ id })));
-    const methods = [...stubs.matchAll(/async def (\w+)\(/g)].map(([, name]) => name);
+    const ofTools = stubs.slice(stubs.indexOf("class Tools("));
+    const methods = [...ofTools.matchAll(/async def (\w+)\(/g)].map(([, name]) => name);
     expect(methods.filter((name) => name !== "call")).toEqual([]);
-    expect(stubs.match(/id: Literal\["/g)).toHaveLength(ids.length);
+    expect(stubs.match(/tool: Literal\["/g)).toHaveLength(ids.length);
     expect(stubs).not.toMatch(/^    (search|a):/m);
   });
 
@@ -69,7 +78,7 @@ describe("stubs", { tags: "promise-G6" }, () => {
       ]);
     });
     for (const kinds of statements(stubs)) {
-      expect(kinds).toBe("ImportFrom Assign Assign ClassDef ClassDef AnnAssign");
+      expect(kinds).toBe(ofNamespace);
     }
   });
 
@@ -79,6 +88,6 @@ describe("stubs", { tags: "promise-G6" }, () => {
     expect(Buffer.byteLength(stubs)).toBeGreaterThan(maxStubBytes / 2);
     expect(statements([stubs])).toEqual([expect.stringMatching(expected)]);
     const left = Number(/^# (\d+) more tools do not fit/m.exec(stubs)?.[1]);
-    expect(stubs.match(/id: Literal\["/g)).toHaveLength(manyTools.length - left);
+    expect(stubs.match(/tool: Literal\["/g)).toHaveLength(manyTools.length - left);
   });
 });

@@ -29,7 +29,8 @@ describe("stubs", () => {
     const own = Reflect.ownKeys(tools).map(String);
     expect(own).toContain("stepResultsOf");
     const objects = ["then", "toJSON", ...Object.getOwnPropertyNames(Object.prototype)];
-    const stubs = typescriptStubs(catalogOf([...own, ...objects]).tools);
+    const all = typescriptStubs(catalogOf([...own, ...objects]).tools);
+    const stubs = all.slice(all.indexOf("export interface ToolArguments"));
     for (const name of own) {
       expect(stubs).not.toMatch(new RegExp(`^  readonly "?${name}"?:`, "m"));
       expect(stubs).not.toMatch(new RegExp(`^  "?${name}"?\\(`, "m"));

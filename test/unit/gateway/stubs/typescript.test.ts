@@ -16,16 +16,21 @@ const lib = `
 interface Array<T> { readonly [index: number]: T } interface Boolean {} interface Function {}
 interface CallableFunction {} interface NewableFunction {} interface IArguments {}
 interface Number {} interface Object {} interface RegExp {} interface String {}
+interface Iterable<T> { next(): T } interface ReadonlyArray<T> { readonly [index: number]: T }
+interface ArrayBuffer {} interface Uint8Array<T> { readonly buffer: T }
 interface Promise<T> { then(next: (value: T) => void): void } interface AbortSignal {}
+type Readonly<T> = { readonly [Name in keyof T]: T[Name] };
 type Record<Key extends string, Value> = { [Name in Key]: Value };
 `;
 
+const typedTools = `import type { Tools } from "./tools.js"; declare const tools: Tools;`;
+
 /** What the compiler says about declarations, and a program that uses them. */
-function problems(stubs: string, program = ""): readonly string[] {
+function problems(stubs: string, program = "", head = typedTools): readonly string[] {
   const files: Readonly<Record<string, string>> = {
     "lib.d.ts": lib,
     "tools.d.ts": stubs,
-    "program.ts": `import type { Tools } from "./tools.js";\ndeclare const tools: Tools;\n${program}`,
+    "program.ts": `${head}\n${program}`,
   };
   const host: ts.CompilerHost = {
     fileExists: (name) => Object.hasOwn(files, name),
@@ -54,6 +59,8 @@ function declared(stubs: string): readonly string[] {
   return file.statements.map((one) => (one as ts.InterfaceDeclaration).name.text);
 }
 
+const expectedNames = declared(typescriptStubs([]));
+
 describe("declarations", { tags: "promise-G6" }, () => {
   test("type the arguments and results of tools", () => {
     const stubs = stubsOf([salesQuery, { id: "plain" }]);
@@ -69,10 +76,35 @@ describe("declarations", { tags: "promise-G6" }, () => {
     expect(stubs).toContain("   * Rows of sales.");
   });
 
+  test("have what tools are found and described by", () => {
+    const right = `
+      tools.search("words", { limit: 1 }).then((found) => { const id: string = found[0]!.id; });
+      tools.chain<{ rows: number }>([] as any).then(({ rows }) => rows);
+      tools.loadArtifact("a.csv", { version: 1 }).then(({ buffer }) => buffer);
+    `;
+    expect(problems(stubsOf([salesQuery]), right)).toEqual([]);
+    expect(problems(stubsOf([salesQuery]), `tools.describe(1);`)).toHaveLength(1);
+  });
+
+  test("for programs have what these find without an import", () => {
+    const program = `
+      const region = inputs["region"];
+      display({ region });
+      tools.call("sales:query", { region: "West" });
+      __out = { region };
+    `;
+    const head = `import type {} from "./tools.js";`;
+    const { tools } = new Catalog([salesQuery]);
+    const ofPrograms = typescriptStubs(tools, { forPrograms: true });
+    expect(problems(ofPrograms, program, head)).toEqual([]);
+    expect(problems(ofPrograms, `tools.call("no:such", {});`, head)).toHaveLength(1);
+    expect(problems(typescriptStubs(tools), program, head)).toHaveLength(4);
+  });
+
   test.prop([anyEntries], { numRuns: 25 })("of any tools compile", (entries) => {
     const stubs = stubsOf(entries);
     expect(problems(stubs)).toEqual([]);
-    expect(declared(stubs)).toEqual(["CallOptions", "ToolArguments", "ToolResults", "Tools"]);
+    expect(declared(stubs)).toEqual(expectedNames);
   });
 
   test.each(breakouts)("of %j keep it where it is", (text) => {
@@ -82,7 +114,7 @@ describe("declarations", { tags: "promise-G6" }, () => {
       { id: "a:b", description: text, notes: text, parameters: schema, returns: schema },
     ]);
     expect(problems(stubs)).toEqual([]);
-    expect(declared(stubs)).toEqual(["CallOptions", "ToolArguments", "ToolResults", "Tools"]);
+    expect(declared(stubs)).toEqual(expectedNames);
   });
 
   test("of tools with the names of others compile", () => {
