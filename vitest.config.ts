@@ -81,7 +81,7 @@ const projects: Readonly<Record<string, Project>> = {
 export default defineConfig({
   test: {
     // Most tests wait for processes: more files at once than cores. `npm test` has six, since two
-    // cores are idle for a fourth of a run with four; each takes up to 0.4 GB.
+    // cores are idle for a fourth of a run with four; each takes some 0.2 GB.
     maxWorkers: 4,
     execArgv: [...smallHeap, ...oneCollector],
     // Node loads the sources itself and keeps what it compiled, as it does for our programs: each

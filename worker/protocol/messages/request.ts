@@ -63,7 +63,7 @@ export interface ReplyAddress {
   /** Calls that the call is nested in, as its caller says; undefined where it does not. */
   readonly depth?: number | undefined;
   /** Whether a tool makes the call, as its worker says. */
-  readonly isByTool?: boolean;
+  readonly isByTool?: boolean | undefined;
   /** A secret. */
   readonly authToken?: string | undefined;
 }
@@ -141,7 +141,7 @@ export function readReplyAddress(
     traceparent: readTraceparent(properties),
     tracestate: readTracestate(properties),
     depth: readDepth(properties[depthProperty]),
-    isByTool: properties[callerProperty] === "programmatic",
+    isByTool: properties[callerProperty] === "programmatic" || undefined,
     authToken: readAuthToken(properties[authTokenProperty]),
   };
 }
