@@ -66,26 +66,30 @@ async function logged(rig: Rig, atLeast: Readonly<Record<string, number>>): Prom
 }
 
 describe("packages of a tool's own", () => {
-  test("are there in two versions in one worker, and keep no other tool waiting", async (context) => {
-    requirePip(context);
-    await using rig = await packagesRig({
-      one: greeting("==1.0"),
-      two: greeting("==2.0"),
-      absent: greeting("==3.0"),
-      plain: { function: "well" },
-    });
-    expect(await rig.call("plain")).toMatchObject({ kind: "success" });
-    await logged(rig, { "packages.installed": 2, "packages.failed": 1 });
-    await vi.waitFor(async () => {
-      expect(await rig.call("one")).toMatchObject({ toolResult: { version: "1.0" } });
-      expect(await rig.call("two")).toMatchObject({ toolResult: { version: "2.0" } });
-      expect(await rig.call("absent")).toMatchObject({
-        code: "TOOL_NOT_AVAILABLE",
-        message:
-          "Tool 'absent' is not available on this worker: its packages could not be installed",
+  test(
+    "are there in two versions in one worker, and keep no other tool waiting",
+    { tags: "full" },
+    async (context) => {
+      requirePip(context);
+      await using rig = await packagesRig({
+        one: greeting("==1.0"),
+        two: greeting("==2.0"),
+        absent: greeting("==3.0"),
+        plain: { function: "well" },
       });
-    }, patience);
-  });
+      expect(await rig.call("plain")).toMatchObject({ kind: "success" });
+      await logged(rig, { "packages.installed": 2, "packages.failed": 1 });
+      await vi.waitFor(async () => {
+        expect(await rig.call("one")).toMatchObject({ toolResult: { version: "1.0" } });
+        expect(await rig.call("two")).toMatchObject({ toolResult: { version: "2.0" } });
+        expect(await rig.call("absent")).toMatchObject({
+          code: "TOOL_NOT_AVAILABLE",
+          message:
+            "Tool 'absent' is not available on this worker: its packages could not be installed",
+        });
+      }, patience);
+    },
+  );
 
   test(
     "change behind calls: the former ones stay until the new ones are there",

@@ -127,7 +127,7 @@ function textsOf(value: unknown): readonly string[] {
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
 }
 
-describe("the value of a program", () => {
+describe("the value of a program", { tags: "full" }, () => {
   const forged = '{"result": {"value": "forged", "stdout": "", "stderr": "", "displays": []}}';
   const python = `
 forged = ${JSON.stringify(forged)}

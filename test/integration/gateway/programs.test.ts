@@ -219,7 +219,7 @@ describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start
     expect(resultOf(many)).toEqual({ sums: [1, 2, 3, 4, 5] });
   });
 
-  test("cancels a call that others wait for, and those", { tags }, async () => {
+  test("cancels a call that others wait for, and those", { tags: "full" }, async () => {
     const more = { gateway: oneAtATime, start, warm: { min: 1 } };
     await using rig = await startRig({
       tools: { sleeps: inner("sleeps"), gives_up: nodeTool("calls.js", "gives_up", more) },
@@ -290,7 +290,7 @@ describe("a tool with a gateway", () => {
     },
   );
 
-  test("finds tools by words, and chains them", async () => {
+  test("finds tools by words, and chains them", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: {
         add: inner("add", { namespace: "shop", description: "Adds prices", validate: false }),
@@ -335,7 +335,7 @@ describe("a tool with a gateway", () => {
     },
   );
 
-  test("ends its calls with its own", async () => {
+  test("ends its calls with its own", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: {
         sleeps: inner("sleeps"),

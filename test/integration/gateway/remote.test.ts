@@ -186,7 +186,7 @@ describe("two workers", () => {
 
   test(
     "find, describe and call each other's tools as far as both sides allow",
-    { tags: "promise-G1" },
+    { tags: ["promise-G1", "full"] },
     async () => {
       await using pair = await startPair(
         {
@@ -243,7 +243,7 @@ describe("two workers", () => {
     },
   );
 
-  test("end a call when the called one shuts down", async () => {
+  test("end a call when the called one shuts down", { tags: "full" }, async () => {
     await using pair = await startPair(
       { asks: { module: "calls", function: "asks", gateway: { remote: ["sleeps"] } } },
       { sleeps: programmatic("sleeps") },
@@ -312,7 +312,7 @@ describe("a call of a tool of another worker", () => {
     await vi.waitFor(() => expect(ignored()).toBe(2), patience);
   });
 
-  test("fails with the code of the answer, or by what is no answer", async () => {
+  test("fails with the code of the answer, or by what is no answer", { tags: "full" }, async () => {
     await using place = await startWithPeer();
     const { rig, peer, calls } = place;
     const error = (code: string) => ({ id: "1", error: { code, message: "no" } });
@@ -346,7 +346,7 @@ describe("a call of a tool of another worker", () => {
     expect(resultOf(await answer)).toMatchObject({ code: "SANDBOX_TIMEOUT", retryable: false });
   });
 
-  test("is cancelled when the program no longer waits", async () => {
+  test("is cancelled when the program no longer waits", { tags: "full" }, async () => {
     await using place = await startWithPeer();
     const { rig, calls, cancels } = place;
     const answer = rig.call("drops", { tool: "weather" });
@@ -358,7 +358,7 @@ describe("a call of a tool of another worker", () => {
     expect(resultOf(await answer)).toEqual({ dropped: true });
   });
 
-  test("ends with the connection to the broker", async () => {
+  test("ends with the connection to the broker", { tags: "full" }, async () => {
     await using place = await startWithPeer();
     const { rig, calls } = place;
     void rig.call("asks", { tool: "weather" }).catch(() => undefined);
@@ -373,43 +373,47 @@ describe("a call of a tool of another worker", () => {
     rig.worker.shutdownNow();
   });
 
-  test("is described by the answer of a worker that broadcast before", async () => {
-    const finds = { module: "calls", function: "finds", gateway: { remote: ["weather"] } };
-    await using stack = new AsyncDisposableStack();
-    const broker = stack.use(await startDevBroker());
-    const peer = stack.use(await Peer.on(broker));
-    const requests = await peer.hears(discoveryTopic(namespace, "init_request", ">"));
-    const rig = stack.use(await startRig({ tools: { finds }, files, broker }));
-    const { topic, properties } = await next(requests);
-    expect(topic).toBe(discoveryTopic(namespace, "init_request", "weather"));
-    const result = {
-      tool_name: "weather",
-      description: "Says \u202ehow it is outside",
-      parameters: { type: "OBJECT", properties: { city: { type: "STRING" } } },
-    };
-    await peer.says(properties["replyTo"] ?? "", { id: "1", result });
-    await vi.waitFor(
-      async () =>
-        expect(resultOf(await rig.call("finds", { query: "outside" }))).toMatchObject({
-          found: [
-            {
-              summary: "Says how it is outside",
-              parameters: { type: "object", properties: { city: { type: "string" } } },
-            },
-          ],
-        }),
-      patience,
-    );
-    await peer.says(discoveryTopic(namespace, "removed", "weather"), {
-      method: "sam_remote_tool/removed",
-      params: { tool_name: "weather" },
-    });
-    await vi.waitFor(
-      async () =>
-        expect(resultOf(await rig.call("finds", { query: "" }))).toMatchObject({
-          found: [{ id: "weather", summary: "" }],
-        }),
-      patience,
-    );
-  });
+  test(
+    "is described by the answer of a worker that broadcast before",
+    { tags: "full" },
+    async () => {
+      const finds = { module: "calls", function: "finds", gateway: { remote: ["weather"] } };
+      await using stack = new AsyncDisposableStack();
+      const broker = stack.use(await startDevBroker());
+      const peer = stack.use(await Peer.on(broker));
+      const requests = await peer.hears(discoveryTopic(namespace, "init_request", ">"));
+      const rig = stack.use(await startRig({ tools: { finds }, files, broker }));
+      const { topic, properties } = await next(requests);
+      expect(topic).toBe(discoveryTopic(namespace, "init_request", "weather"));
+      const result = {
+        tool_name: "weather",
+        description: "Says \u202ehow it is outside",
+        parameters: { type: "OBJECT", properties: { city: { type: "STRING" } } },
+      };
+      await peer.says(properties["replyTo"] ?? "", { id: "1", result });
+      await vi.waitFor(
+        async () =>
+          expect(resultOf(await rig.call("finds", { query: "outside" }))).toMatchObject({
+            found: [
+              {
+                summary: "Says how it is outside",
+                parameters: { type: "object", properties: { city: { type: "string" } } },
+              },
+            ],
+          }),
+        patience,
+      );
+      await peer.says(discoveryTopic(namespace, "removed", "weather"), {
+        method: "sam_remote_tool/removed",
+        params: { tool_name: "weather" },
+      });
+      await vi.waitFor(
+        async () =>
+          expect(resultOf(await rig.call("finds", { query: "" }))).toMatchObject({
+            found: [{ id: "weather", summary: "" }],
+          }),
+        patience,
+      );
+    },
+  );
 });

@@ -73,39 +73,43 @@ beforeEach(() => {
 });
 
 describe("a release of a tested commit", () => {
-  test("makes files, a commit and a tag of one version, and prints how to publish", () => {
-    runCi();
-    tryRelease();
+  test(
+    "makes files, a commit and a tag of one version, and prints how to publish",
+    { tags: "full" },
+    () => {
+      runCi();
+      tryRelease();
 
-    const directory = join("release", version);
-    for (const line of read(join(directory, "SHA256SUMS")).trim().split("\n")) {
-      const [sum, file] = line.split("  ");
-      const content = readFileSync(join(root, directory, file!));
-      expect(createHash("sha256").update(content).digest("hex")).toBe(sum);
-    }
-    const packed = `${name}-${version}`;
-    const tarball = join(root, directory, `${packed}.tgz`);
-    const files = execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" });
-    expect(files).toContain("package/index.js");
-    const sbom = JSON.parse(read(join(directory, `${packed}.cdx.json`))) as unknown;
-    expect(sbom).toMatchObject({
-      bomFormat: "CycloneDX",
-      metadata: { component: { name, version } },
-    });
+      const directory = join("release", version);
+      for (const line of read(join(directory, "SHA256SUMS")).trim().split("\n")) {
+        const [sum, file] = line.split("  ");
+        const content = readFileSync(join(root, directory, file!));
+        expect(createHash("sha256").update(content).digest("hex")).toBe(sum);
+      }
+      const packed = `${name}-${version}`;
+      const tarball = join(root, directory, `${packed}.tgz`);
+      const files = execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" });
+      expect(files).toContain("package/index.js");
+      const sbom = JSON.parse(read(join(directory, `${packed}.cdx.json`))) as unknown;
+      expect(sbom).toMatchObject({
+        bomFormat: "CycloneDX",
+        metadata: { component: { name, version } },
+      });
 
-    expect(git("log", "-1", "--format=%s")).toBe(`Release ${version}`);
-    expect(git("cat-file", "-t", `v${version}`)).toBe("tag");
-    expect(git("rev-parse", `v${version}^{commit}`)).toBe(git("rev-parse", "HEAD"));
-    expect(git("status", "--porcelain")).toBe("");
-    for (const { versions } of carriedVersions(root)) {
-      expect(new Set(versions)).toEqual(new Set([version]));
-    }
-    expect(read("CHANGELOG.md")).toContain(`## [Unreleased]\n\n## [${version}] - ${date}\n`);
-    expect(printed).toContain("WITHOUT PROVENANCE");
-    expect(printed).toContain("package.json names no repository");
-    expect(printed).toContain(`\n  npm publish ./release/${version}/*.tgz`);
-    expect(printed).toContain("docker buildx build --sbom=true --provenance=mode=max");
-  });
+      expect(git("log", "-1", "--format=%s")).toBe(`Release ${version}`);
+      expect(git("cat-file", "-t", `v${version}`)).toBe("tag");
+      expect(git("rev-parse", `v${version}^{commit}`)).toBe(git("rev-parse", "HEAD"));
+      expect(git("status", "--porcelain")).toBe("");
+      for (const { versions } of carriedVersions(root)) {
+        expect(new Set(versions)).toEqual(new Set([version]));
+      }
+      expect(read("CHANGELOG.md")).toContain(`## [Unreleased]\n\n## [${version}] - ${date}\n`);
+      expect(printed).toContain("WITHOUT PROVENANCE");
+      expect(printed).toContain("package.json names no repository");
+      expect(printed).toContain(`\n  npm publish ./release/${version}/*.tgz`);
+      expect(printed).toContain("docker buildx build --sbom=true --provenance=mode=max");
+    },
+  );
 
   test("shows everything and changes nothing in a dry run", { tags: "full" }, () => {
     write("package.json", standIn(passing, "https://github.com/example/stand-in"));
@@ -153,13 +157,13 @@ describe("a release is refused", () => {
     expect(refusal()).toBe("- the tree is dirty:\n?? stray.txt");
   });
 
-  test("on another branch", () => {
+  test("on another branch", { tags: "full" }, () => {
     runCi();
     git("checkout", "--quiet", "-b", "other");
     expect(refusal()).toBe("- the branch is other, not main");
   });
 
-  test("for a commit without tests, or after the tested one", () => {
+  test("for a commit without tests, or after the tested one", { tags: "full" }, () => {
     expect(refusal()).toContain("has not passed .ci/run in this clone; none has");
     const tested = git("rev-parse", "HEAD");
     runCi();

@@ -106,8 +106,10 @@ function answer(gateway: Duplex | undefined, structured: (request: Request) => o
   });
 }
 
-const ways = ["cold", "pool", "template", "host"] as const;
-type Way = (typeof ways)[number];
+const quickWays = ["cold", "template"] as const;
+/** They pass the channel as a cold start does. */
+const otherWays = ["pool", "host"] as const;
+type Way = (typeof quickWays | typeof otherWays)[number];
 
 interface Options {
   readonly hasGateway?: boolean;
@@ -149,7 +151,7 @@ async function open(
   return { call, starts };
 }
 
-describe.for(ways)("with a gateway, by the start %s,", (way) => {
+const withGateway = (way: Way): void => {
   test.for(["call", "awaits"])("a tool calls another one: %s", async (name, context) => {
     const { call } = await open(context, way, name);
     const text = "é".repeat(200_000);
@@ -214,7 +216,10 @@ describe.for(ways)("with a gateway, by the start %s,", (way) => {
     expect(result).toEqual({ written: 10_000 });
     expect(gateway!.destroyed).toBe(true);
   });
-});
+};
+
+describe.for(quickWays)("with a gateway, by the start %s,", withGateway);
+describe.for(otherWays)("with a gateway, by the start %s,", { tags: "full" }, withGateway);
 
 /** Whether a process has a socket open, and its number in its innermost pid namespace. */
 async function holds(pid: number, target: string): Promise<string[]> {
@@ -227,7 +232,7 @@ async function holds(pid: number, target: string): Promise<string[]> {
   return [targets.includes(target) ? "holds" : "", number];
 }
 
-describe.for(ways)("without a gateway, by the start %s,", (way) => {
+describe.for(quickWays)("without a gateway, by the start %s,", (way) => {
   test("a tool has no channel, and is told so", async (context) => {
     const { call } = await open(context, way, "refused", { hasGateway: false });
     let gateway: unknown = "unknown";

@@ -192,6 +192,7 @@ test.for([
   ["is not there", true, "ECONNREFUSED"],
 ] as const)(
   "a collector that %s is logged once, and keeps no call and no end waiting; its spans count as lost",
+  { tags: "full" },
   async ([, isGone, reason]) => {
     const collector = await startCollector((response) => response.writeHead(401).end());
     if (isGone) await collector[Symbol.asyncDispose]();
@@ -224,7 +225,7 @@ test.for([
   },
 );
 
-test("the page of metrics shows the trace of a recorded call", async () => {
+test("the page of metrics shows the trace of a recorded call", { tags: "full" }, async () => {
   await using collector = await startCollector();
   const [port] = await freePorts(1);
   const environment = { HEALTH_PORT: String(port), HEALTH_HOST: "127.0.0.1" };

@@ -299,18 +299,22 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     );
   });
 
-  test("runs a tool with the interpreter and the mount that variables allow", async () => {
-    const tool = ["--tool", "allowed"];
-    const { stdout } = await toolRun("", tool, {
-      SANDBOX_PYTHONS: "science=/usr/bin/python3",
-      SANDBOX_ALLOWED_MOUNTS: "/opt",
-    });
-    expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
-    const refused = await toolRun("", tool);
-    expect(refused.stderr).toContain("is not allowed");
-    const other = await toolRun("", ["--tool", "greeting"]);
-    expect(other.stderr).toMatch(/^greeting took \d+ ms under the profile restrictive\n$/);
-  });
+  test(
+    "runs a tool with the interpreter and the mount that variables allow",
+    { tags: "full" },
+    async () => {
+      const tool = ["--tool", "allowed"];
+      const { stdout } = await toolRun("", tool, {
+        SANDBOX_PYTHONS: "science=/usr/bin/python3",
+        SANDBOX_ALLOWED_MOUNTS: "/opt",
+      });
+      expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
+      const refused = await toolRun("", tool);
+      expect(refused.stderr).toContain("is not allowed");
+      const other = await toolRun("", ["--tool", "greeting"]);
+      expect(other.stderr).toMatch(/^greeting took \d+ ms under the profile restrictive\n$/);
+    },
+  );
 
   test.for([
     [["--tool", "greeting", "--profile", "standard"], /--profile is for code; the entries in/],
