@@ -44,7 +44,7 @@ describe("a request", { tags: "promise-G1" }, () => {
   const args = { a: 1, b: 1 };
   const wide = { tools: ["*"], max_tool_calls: 1_000, max_depth: 5, max_concurrent_calls: 8 };
 
-  test("cannot widen what its tool may call, nor how often", async () => {
+  test("cannot widen what its tool may call, nor how often", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: {
         add: entry("add", programmatic),

@@ -18,7 +18,7 @@ function caller(name: string): RigTool {
 
 test(
   "all of many tools that call others end, and no more work at once than there are slots",
-  { tags: "promise-G4" },
+  { tags: ["promise-G4", "full"] },
   async () => {
     await using rig = await startRig({
       tools: {

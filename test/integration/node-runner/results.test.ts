@@ -175,7 +175,7 @@ describe("the size of a result is bounded", () => {
     });
   });
 
-  test("a result appears in one step", async () => {
+  test("a result appears in one step", { tags: "full" }, async () => {
     const sizeBytes = 30_000_000;
     const seenSizes = new Set<number>();
     let isRunning = true;

@@ -46,29 +46,33 @@ def connects(host, ports):
     return {}
 `;
 
-test("says what it refuses all the same, and what an entry would have to say", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "str-learn-test-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  await writeFile(join(directory, "m.py"), module);
-  await writeFile(join(directory, "manifest.yaml"), manifest);
-  const args = JSON.stringify({ host: "127.0.0.1", ports: [5432, 5432] });
-  const call = ["tool", "run", directory, "--args", args];
-  await using cli = new CliRun([...call, "--network", "learn", "--json"]);
-  const { stdout, stderr, exitCode } = await cli.finished;
-  expect(exitCode).toBe(0);
-  expect(stderr.split("\n")).toEqual(
-    expect.arrayContaining([
-      "refused: 127.0.0.1:5432, not-public; it takes { host: 127.0.0.1, ports: [5432], private: true }",
-      "Apart from what was refused, this run would have needed in the tool's manifest entry:",
-      "network: none",
-    ]),
-  );
-  // Agents get the same facts.
-  expect(JSON.parse(stdout)).toHaveProperty("result.execution.network", {
-    ...{ connections: 2, sent_bytes: 0, received_bytes: 0, refused: 2 },
-    refusals: [{ host: "127.0.0.1", port: 5432, reason: "not-public" }],
-  });
-});
+test(
+  "says what it refuses all the same, and what an entry would have to say",
+  { tags: "full" },
+  async () => {
+    const directory = await mkdtemp(join(tmpdir(), "str-learn-test-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    await writeFile(join(directory, "m.py"), module);
+    await writeFile(join(directory, "manifest.yaml"), manifest);
+    const args = JSON.stringify({ host: "127.0.0.1", ports: [5432, 5432] });
+    const call = ["tool", "run", directory, "--args", args];
+    await using cli = new CliRun([...call, "--network", "learn", "--json"]);
+    const { stdout, stderr, exitCode } = await cli.finished;
+    expect(exitCode).toBe(0);
+    expect(stderr.split("\n")).toEqual(
+      expect.arrayContaining([
+        "refused: 127.0.0.1:5432, not-public; it takes { host: 127.0.0.1, ports: [5432], private: true }",
+        "Apart from what was refused, this run would have needed in the tool's manifest entry:",
+        "network: none",
+      ]),
+    );
+    // Agents get the same facts.
+    expect(JSON.parse(stdout)).toHaveProperty("result.execution.network", {
+      ...{ connections: 2, sent_bytes: 0, received_bytes: 0, refused: 2 },
+      refusals: [{ host: "127.0.0.1", port: 5432, reason: "not-public" }],
+    });
+  },
+);
 
 test("a sandbox gets its network in place of the profile's, and shows its connections", async () => {
   const server = createServer((socket) => socket.end("hello"));

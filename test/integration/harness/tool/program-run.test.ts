@@ -100,23 +100,27 @@ const node = { module: "shop.js", code: "export const one = () => ({});\n" };
 test.each([
   { language: "python", ...python, program: "two.ts", command: "prompt" },
   { language: "node", ...node, program: "two.py", command: "stubs" },
-])("programs of all languages run beside tools in $language only", async (beside) => {
-  const { language, module, code, program, command } = beside;
-  const directory = join(home.path, `${language}-only`);
-  await mkdir(join(directory, language), { recursive: true });
-  await writeFile(join(directory, language, module), code);
-  const tool = `{ runtime: ${language}, module: ${module.replace(".py", "")}, function: one, allowed_callers: [programmatic] }`;
-  const entry = "{ runtime: code, gateway: { tools: [one] } }";
-  const manifest = `version: 1\ntools:\n  one: ${tool}\n  mine: ${entry}\n`;
-  await writeFile(join(directory, "manifest.yaml"), manifest);
-  await writeFile(join(home.path, program), "__out = 2");
-  const ran = await programRun(program, "--with", directory);
-  expect(ran, ran.stderr).toMatchObject({ exitCode: 0, stdout: "2\n" });
-  const more = command === "stubs" ? ["--out", join(home.path, "types")] : [];
-  const shown = await runCli(["tool", command, "mine", "--dir", directory, ...more]);
-  expect(shown, shown.stderr).toMatchObject({ exitCode: 0, stderr: "" });
-  expect((await readdir(directory)).sort()).toEqual(["manifest.yaml", language]);
-});
+])(
+  "programs of all languages run beside tools in $language only",
+  { tags: "full" },
+  async (beside) => {
+    const { language, module, code, program, command } = beside;
+    const directory = join(home.path, `${language}-only`);
+    await mkdir(join(directory, language), { recursive: true });
+    await writeFile(join(directory, language, module), code);
+    const tool = `{ runtime: ${language}, module: ${module.replace(".py", "")}, function: one, allowed_callers: [programmatic] }`;
+    const entry = "{ runtime: code, gateway: { tools: [one] } }";
+    const manifest = `version: 1\ntools:\n  one: ${tool}\n  mine: ${entry}\n`;
+    await writeFile(join(directory, "manifest.yaml"), manifest);
+    await writeFile(join(home.path, program), "__out = 2");
+    const ran = await programRun(program, "--with", directory);
+    expect(ran, ran.stderr).toMatchObject({ exitCode: 0, stdout: "2\n" });
+    const more = command === "stubs" ? ["--out", join(home.path, "types")] : [];
+    const shown = await runCli(["tool", command, "mine", "--dir", directory, ...more]);
+    expect(shown, shown.stderr).toMatchObject({ exitCode: 0, stderr: "" });
+    expect((await readdir(directory)).sort()).toEqual(["manifest.yaml", language]);
+  },
+);
 
 test("a program that fails has the place in its file, and the exit code 1", async () => {
   const { exitCode, stdout, stderr } = await programRun("fails.ts");

@@ -70,7 +70,7 @@ test("stubs have the tools in scope, as their code and the manifest describe the
   expect(stubs).not.toContain("secret");
 });
 
-test("stubs replace stubs, and nothing else", async () => {
+test("stubs replace stubs, and nothing else", { tags: "full" }, async () => {
   const stubs = (...args: readonly string[]) =>
     runCli(["tool", "stubs", "mine", "--dir", home.path, ...args]);
   const out = join(home.path, "again");

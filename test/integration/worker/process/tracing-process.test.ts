@@ -33,7 +33,7 @@ async function runFor(variables: Readonly<Record<string, string>>) {
   return { tookMs, packages, hasThread: lines.includes("thread traces") };
 }
 
-test("a worker without a collector loads nothing for traces", async () => {
+test("a worker without a collector loads nothing for traces", { tags: "full" }, async () => {
   const { packages, hasThread } = await runFor({});
   expect({ packages, hasThread }).toEqual({ packages: [], hasThread: false });
 });
