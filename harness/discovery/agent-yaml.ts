@@ -28,7 +28,7 @@ export async function printAgentYaml(
   const { broker } = await openCommandBroker(text, who, context);
   const options = { namespace, agent: defaultAgentName };
   await using client = await DiscoveryClient.on(broker, options, signal);
-  const over = AbortSignal.timeout(timeout * 1000);
+  const over = AbortSignal.timeout(Math.ceil(timeout * 1000));
   try {
     const facts = await client.ask(tool, config, AbortSignal.any([signal, over]));
     out.write(agentYaml(tool, facts, config));

@@ -160,7 +160,7 @@ async function servedThere(
     names.length > 0 || listen !== undefined
       ? names.map((name) => ({ tool: name, description: undefined }))
       : rowsOf(await readManifest(environment));
-  const over = AbortSignal.timeout(timeout * 1000);
+  const over = AbortSignal.timeout(Math.ceil(timeout * 1000));
   return await Promise.all(
     known.map(async ({ tool, description }): Promise<ToolRow> => {
       const row = { tool, description };

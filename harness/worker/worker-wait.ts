@@ -101,7 +101,7 @@ async function inTime(
   context: Context,
   wait: (signal: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
-  const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000));
   try {
     await wait(AbortSignal.any([context.signal, timeout]));
     return true;

@@ -80,7 +80,7 @@ export async function connectUpstream(
   const tried = addresses.slice(0, maxTried);
   let cause: unknown;
   for (const address of tried) {
-    const share = AbortSignal.timeout(connectTimeoutMs / tried.length);
+    const share = AbortSignal.timeout(Math.floor(connectTimeoutMs / tried.length));
     try {
       const place = { host: address, port: destination.port };
       return await connectTo(place, AbortSignal.any([bounded, share]), reader);

@@ -58,7 +58,7 @@ export async function buildEnvironment(
         tookMs,
       });
     };
-    const deadline = AbortSignal.timeout(parts.host.timeoutSeconds * 1000);
+    const deadline = AbortSignal.timeout(Math.ceil(parts.host.timeoutSeconds * 1000));
     const timed = { ...parts, host: { ...parts.host, deadline } };
     await (runtime === "python" ? installPython : installNode)(timed, plan, take, signal);
     return await store.publish(key, building);
