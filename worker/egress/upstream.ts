@@ -80,6 +80,7 @@ export async function connectUpstream(
   const tried = addresses.slice(0, maxTried);
   let cause: unknown;
   for (const address of tried) {
+    // Timers take no fractions.
     const share = AbortSignal.timeout(Math.floor(connectTimeoutMs / tried.length));
     try {
       const place = { host: address, port: destination.port };
