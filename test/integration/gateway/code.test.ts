@@ -178,7 +178,9 @@ last = await tools.chain([
     {"tool": "shop:keeps", "use_previous": True},
 ])
 waiting = asyncio.create_task(tools.call("shop:sleeps", {"seconds": 60}))
-await asyncio.sleep(0.2)
+await asyncio.sleep(0)
+# Answered after the call has started.
+await tools.namespaces()
 waiting.cancel()
 try:
     await waiting
@@ -209,7 +211,9 @@ const last = await tools.chain([
 ]);
 const abort = new AbortController();
 const waiting = tools.call("shop:sleeps", { seconds: 60 }, { signal: abort.signal });
-setTimeout(() => abort.abort(), 200);
+// Answered after the call has started.
+await tools.namespaces();
+abort.abort();
 const cancelled = await waiting.then(() => false, (error: Error) => error.name === "AbortError");
 const code = await tools.call("nowhere").catch((error: { code: string }) => error.code);
 __out = {

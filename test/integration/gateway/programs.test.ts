@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import type { CallResult } from "../../../harness/agent.ts";
 import { type RigTool, nodeTool, startRig } from "../../support/workers/rig.ts";
+import { askingTool } from "../../support/gateway/asking-tool.ts";
 
 const python = `
 import asyncio
@@ -32,13 +33,7 @@ def sleeps(seconds):
     return {}
 
 
-async def asks(ctx, tool, args=None):
-    try:
-        result = await ctx.tools.call(tool, args or {})
-    except Exception as error:
-        return {"code": error.code, "retryable": error.retryable, "message": str(error)}
-    return {"result": dict(result), "artifacts": [each["filename"] for each in result.artifacts]}
-
+${askingTool}
 
 async def asks_many(ctx, tool, count):
     results = await asyncio.gather(*(ctx.tools.call(tool, {"a": n, "b": 1}) for n in range(count)))

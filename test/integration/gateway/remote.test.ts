@@ -21,15 +21,10 @@ import {
   namespace,
   startRig,
 } from "../../support/workers/rig.ts";
+import { askingTool } from "../../support/gateway/asking-tool.ts";
 
 const python = `
-async def asks(ctx, tool, args=None):
-    try:
-        result = await ctx.tools.call(tool, args or {})
-    except Exception as error:
-        return {"code": error.code, "retryable": error.retryable, "message": str(error)}
-    return {"result": dict(result), "artifacts": [each["filename"] for each in result.artifacts]}
-
+${askingTool}
 
 async def digs(ctx, level, to):
     try:
@@ -296,6 +291,32 @@ describe("a call of a tool of another worker", () => {
     });
     expect(rig.logLines.join("")).not.toContain("a-token");
   });
+
+  test(
+    "is refused by a worker whose entry allows no programs, whatever its caller remembers",
+    { tags: ["promise-G1"] },
+    async () => {
+      await using rig = await startRig({
+        tools: { adds: { module: "calls", function: "adds" } },
+        files,
+      });
+      await using peer = await Peer.on(rig.broker);
+      const answers = await peer.hears(responseTopic(namespace, "peer", ">"));
+      const call = { tool: "adds", args: { a: 1, b: 2 }, userId: "user-42", sessionId: "web-1" };
+      const request = read(encodeRequest("1", "Peer", call));
+      const topic = invokeTopic(namespace, "adds");
+      await peer.says(topic, request, {
+        replyTo: responseTopic(namespace, "peer", "1"),
+        callerKind: "programmatic",
+      });
+      const message = "Tool 'adds' may not be called by other tools";
+      expect(read((await next(answers)).payload)).toMatchObject({
+        error: { code: "INVALID_REQUEST", message },
+      });
+      await peer.says(topic, request, { replyTo: responseTopic(namespace, "peer", "2") });
+      expect(read((await next(answers)).payload)).toMatchObject({ result: {} });
+    },
+  );
 
   test("takes the first answer to it, and no other", { tags: "promise-G8" }, async () => {
     await using place = await startWithPeer();

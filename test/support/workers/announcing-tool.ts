@@ -36,6 +36,15 @@ async def passes_on(ctx, tool, **args):
 `,
 } as const;
 
+/** Its entries of a manifest; that of `passes_on` needs a gateway. */
+export const announces = {
+  module: "announcing",
+  function: "announces",
+  network: "host",
+  allowed_callers: ["direct", "programmatic"],
+} as const;
+export const passesOn = { module: "announcing", function: "passes_on" } as const;
+
 /** The runs of the tool, by the names that their calls gave them. */
 export class ToolRuns {
   /** What calls have to give as `port`. */

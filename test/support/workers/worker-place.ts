@@ -19,18 +19,11 @@ import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { createHost } from "../../../worker/wiring/host.ts";
 import { Worker } from "../../../worker/worker.ts";
-import { ToolRuns, announcingTool } from "./announcing-tool.ts";
+import { ToolRuns, announces, announcingTool, passesOn } from "./announcing-tool.ts";
 import { HeldSandboxes } from "../sandboxes/held-sandboxes.ts";
 import { manifestText, reachableDirectory } from "./rig.ts";
 import { sharedPreparations } from "./shared-preparations.ts";
 
-const announces = {
-  module: "announcing",
-  function: "announces",
-  network: "host",
-  allowed_callers: ["direct", "programmatic"],
-} as const;
-const passesOn = { module: "announcing", function: "passes_on" } as const;
 /** Tools that announce their runs, and tools that call these: `args.tool` says which. */
 export const announcingTools = {
   repeatable: announces,

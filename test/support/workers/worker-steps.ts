@@ -20,7 +20,7 @@ import {
 import { openStore } from "../../../worker/artifacts/open.ts";
 import { readConfig } from "../../../worker/config/config.ts";
 import { invokeTopic, responseTopic } from "../../../worker/protocol/topics.ts";
-import { ToolRuns, announcingTool } from "./announcing-tool.ts";
+import { ToolRuns, announces, announcingTool, passesOn } from "./announcing-tool.ts";
 import { HeldSandboxes, SandboxWatch } from "../sandboxes/held-sandboxes.ts";
 import { manifestText, namespace, reachableDirectory, workerEnvironment } from "./rig.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -75,15 +75,8 @@ export class WorkerSteps {
     await mkdir(join(base, "tools"));
     await writeFile(join(base, "tools", announcingTool.file), announcingTool.source);
     const manifestPath = join(base, "manifest.yaml");
-    const announces = {
-      module: "announcing",
-      function: "announces",
-      network: "host",
-      allowed_callers: ["direct", "programmatic"],
-    } as const;
-    const gateway = { tools: ["announces"] };
-    const passesOn = { module: "announcing", function: "passes_on", gateway };
-    await writeFile(manifestPath, manifestText({ announces, passes_on: passesOn }));
+    const passes_on = { ...passesOn, gateway: { tools: ["announces"] } };
+    await writeFile(manifestPath, manifestText({ announces, passes_on }));
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
     const patterns = [responseTopic(namespace, agentName, ">")];
