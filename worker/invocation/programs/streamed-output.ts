@@ -7,8 +7,8 @@ import { withoutDeceptive } from "../../support/text/deceptive.ts";
 import { TextLines } from "../../support/text/text-lines.ts";
 import type { OutputStream } from "../../telemetry/call-follower.ts";
 
-/** Bytes of each stream; later output is in no status. */
-const maxStreamedBytes = 64 * 1024;
+/** Bytes of each stream; a mark stands for later ones. */
+export const maxStreamedBytes = 64 * 1024;
 /** Milliseconds between two statuses of a stream, so that none is replaced by a later one. */
 const intervalMs = 250;
 /** Characters of a status' text. */
@@ -35,6 +35,7 @@ class StreamedOutput implements Disposable {
   readonly #lines = new TextLines();
   readonly #waiting: string[] = [];
   #bytes = 0;
+  #isCut = false;
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
@@ -45,11 +46,12 @@ class StreamedOutput implements Disposable {
   }
 
   #take(chunk: Buffer): void {
-    if (this.#isOver || this.#bytes >= maxStreamedBytes) return;
+    if (this.#isOver || this.#isCut) return;
     const taken = chunk.subarray(0, maxStreamedBytes - this.#bytes);
     this.#bytes += taken.byteLength;
     this.#waiting.push(...this.#lines.take(taken));
-    if (taken.byteLength < chunk.byteLength) this.#waiting.push("…");
+    this.#isCut = taken.byteLength < chunk.byteLength;
+    if (this.#isCut) this.#waiting.push(`${this.#lines.rest() ?? ""}…`);
     if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#send(), intervalMs);
   }
 
