@@ -13,7 +13,7 @@ POLLUTING = {"__proto__": {"polluted": True}, "constructor": {"prototype": {"pol
 
 def attack(target):
     channel = own_channel(target)
-    # What comes of it is seen by the worker: whether objects have inherited something.
+    # The worker looks at what its objects have inherited.
     steps = [{"toolId": "called.listed", "args": POLLUTING, "usePrevious": True}] * 2
     channel.ask("run_chain", {"steps": steps})
 

@@ -1,5 +1,5 @@
 /**
- * Names of the gateway's rows, and what is aimed at: multiples of other rows of the same run.
+ * Names of the gateway's rows, and their aims: multiples of other rows of the same run.
  */
 import type { Measurement } from "../measure.ts";
 import { floorRow, startRow } from "../names.ts";
@@ -56,7 +56,7 @@ const aims: readonly Aim[] = [
   { row: byToolRow, of: byAgentRow, factor: 0.75, floors: 0 },
 ];
 
-/** An aim next to what was measured; times in milliseconds. */
+/** An aim, its bound in milliseconds, and whether the run reached it. */
 export interface Judgement extends Aim {
   readonly boundMs: number;
   readonly isReached: boolean;

@@ -17,7 +17,7 @@ const sampleMs = 20;
 /** Calls that a worker has answered before, so that its code is compiled. */
 const warmUpCalls = 40;
 
-/** What is sent: `%d` stands for an id. */
+/** The requests of a flood; `%d` stands for the id. */
 const requests = {
   "lookups with large answers": {
     type: "describe_tool",

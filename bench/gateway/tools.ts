@@ -16,7 +16,7 @@ export const programTool = "program";
 /** The tool that sends without end. */
 export const floodsTool = "floods";
 
-/** Those that are called: one that does nothing, one that works, one with a long description. */
+/** The called tools: one does nothing, one works, one has a long description. */
 export const lightTool = nameOf(lightPython);
 export const workTool = "works";
 export const describedTool = "described";

@@ -5,7 +5,7 @@
 import type { Dispatch, DispatchResult } from "../gateway/dispatch.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
 import type { CallableSnapshot } from "./callable-tools.ts";
-import { type InnerCallParts, runInnerCall } from "./inner-calls.ts";
+import { type InnerCallParts, runInnerCall } from "./run-inner-call.ts";
 import type { InnerCall } from "./inner-call.ts";
 
 /** Dependencies of {@link dispatchOf}. */

@@ -47,7 +47,8 @@ export function addStubs(
 }
 
 const stubsHelp = `
-The modules of the called tools are imported in sandboxes; no tool is called. The file is NAME_tools.d.ts or NAME_tools.pyi; stubs that are there are written again.
+The modules of the called tools are imported in sandboxes; no tool is called.
+The file is NAME_tools.d.ts or NAME_tools.pyi; stubs that are there are written again.
 
 Exit codes: 0 written, 1 the tool is not served, 2 usage.
 
@@ -74,7 +75,8 @@ export function addPrompt(
 }
 
 const promptHelp = `
-The text says how code calls tools, and names those in scope, a line each within 4,000 characters. The modules of the called tools are imported in sandboxes; no tool is called.
+The text says how code calls tools, and names those in scope, a line each within 4,000
+characters. The modules of the called tools are imported in sandboxes; no tool is called.
 
 Exit codes: 0 printed, 1 the tool is not served, 2 usage.
 

@@ -236,7 +236,7 @@ const gatewayWeaknesses: readonly PlantedWeakness[] = [
     what: "the arguments of an inner call name its user",
     edits: [
       {
-        file: "worker/runtime/inner-calls.ts",
+        file: "worker/runtime/run-inner-call.ts",
         from: "    caller: invocation.caller,",
         to: '    caller: { ...invocation.caller, ...("user_id" in args && { userId: String(args["user_id"]) }) },',
       },
