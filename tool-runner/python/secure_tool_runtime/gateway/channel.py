@@ -70,6 +70,7 @@ class Channel:
         from asyncio import get_running_loop
 
         loop = get_running_loop()
+        thread = threading.get_ident()
         answered = loop.create_future()
 
         def changed() -> None:
@@ -80,6 +81,8 @@ class Channel:
                 answered.set_result(None)
 
         def wake() -> None:
+            if threading.get_ident() == thread:
+                return changed()
             try:
                 loop.call_soon_threadsafe(changed)
             except RuntimeError:
@@ -157,17 +160,23 @@ class Channel:
 
     def _join(self, loop: "AbstractEventLoop") -> None:
         """Has an event loop read as long as it has requests."""
-        count = self._loops.get(loop, 0)
-        self._loops[loop] = count + 1
-        if count == 0:
+        if loop not in self._loops:
+            self._loops[loop] = 0
             loop.add_reader(self._descriptor, self._on_readable)
+        self._loops[loop] += 1
 
     def _leave(self, loop: "AbstractEventLoop") -> None:
         self._loops[loop] -= 1
         if self._loops[loop] == 0:
-            del self._loops[loop]
-            loop.remove_reader(self._descriptor)
+            # Not at once: most tasks ask again.
+            loop.call_soon(self._stop_reading, loop)
         self._write_later(loop)
+
+    def _stop_reading(self, loop: "AbstractEventLoop") -> None:
+        with self._changed:
+            if self._loops.get(loop) == 0:
+                del self._loops[loop]
+                loop.remove_reader(self._descriptor)
 
     def _write_later(self, loop: "AbstractEventLoop") -> None:
         if self._unsent and not loop.is_closed():

@@ -14,10 +14,13 @@ REQUEST_MAX_BYTES = 1024 * 1024
 REQUEST_MAX_LEVELS = 100
 REQUEST_MAX_VALUES = 250_000
 
+# `json.dumps` makes one for each text.
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 def line_of(message: "dict[str, Any]") -> bytes:
     """Raises TypeError or ValueError for what JSON lacks."""
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _encoder.encode(message)
     # UTF-8 has no lone surrogate; Python's backslash form is JSON's escape.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
