@@ -1,0 +1,122 @@
+/**
+ * A gateway whose calls are counted, bounded and recorded.
+ */
+import { GatewayError, type ChainStep, type ToolGateway } from "../../gateway/gateway.ts";
+import { limitReached, maxRefusals } from "../../gateway/limits.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { JsonObject } from "../../support/json/json.ts";
+import type { BoundLimits } from "./limits.ts";
+import type { ToolCallRecord } from "./result.ts";
+
+/** Calls that are recorded; further ones are counted only. */
+export const maxRecordedCalls = 1_000;
+
+/** The gateway of one execution. */
+export class CountedGateway implements ToolGateway {
+  readonly #gateway: ToolGateway;
+  readonly #limits: Pick<BoundLimits, "maxToolCalls" | "maxChainSteps">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #ended = new AbortController();
+  readonly #records: ToolCallRecord[] = [];
+  #calls = 0;
+  #refusals = 0;
+
+  constructor(
+    gateway: ToolGateway,
+    limits: Pick<BoundLimits, "maxToolCalls" | "maxChainSteps">,
+    clock: Pick<Clock, "monotonicMs">,
+  ) {
+    this.#gateway = gateway;
+    this.#limits = limits;
+    this.#clock = clock;
+  }
+
+  /** Aborts after `maxRefusals` refusals: the code is to be ended. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  get records(): readonly ToolCallRecord[] {
+    return this.#records.map((record) => ({ ...record }));
+  }
+
+  searchTools(query: string, limit: number, signal: AbortSignal) {
+    return this.#gateway.searchTools(query, limit, signal);
+  }
+
+  listNamespaces(signal: AbortSignal) {
+    return this.#gateway.listNamespaces(signal);
+  }
+
+  describeTool(id: string, level: Parameters<ToolGateway["describeTool"]>[1], signal: AbortSignal) {
+    return this.#gateway.describeTool(id, level, signal);
+  }
+
+  listToolExamples(id: string, max: number, signal: AbortSignal) {
+    return this.#gateway.listToolExamples(id, max, signal);
+  }
+
+  async runTool(id: string, args: JsonObject, signal: AbortSignal) {
+    signal.throwIfAborted();
+    this.#reserve(1);
+    const startMs = this.#clock.monotonicMs();
+    try {
+      const result = await this.#gateway.runTool(id, args, signal);
+      this.#record(id, startMs, undefined);
+      return result;
+    } catch (error) {
+      this.#record(id, startMs, error);
+      throw error;
+    }
+  }
+
+  async runChain(steps: readonly ChainStep[], signal: AbortSignal) {
+    signal.throwIfAborted();
+    const bound = this.#limits.maxChainSteps;
+    if (steps.length > bound) {
+      const message = `A chain may have ${bound} steps; this one has ${steps.length}`;
+      throw this.#refused(limitReached("max_chain_steps", bound, message));
+    }
+    this.#reserve(steps.length);
+    const startMs = this.#clock.monotonicMs();
+    let begun = 0;
+    try {
+      const result = await this.#gateway.runChain(steps, signal);
+      begun = steps.length;
+      for (const { toolId } of steps) this.#record(toolId, startMs, undefined);
+      return result;
+    } catch (error) {
+      const ran = error instanceof GatewayError ? (error.stepResults ?? []) : [];
+      begun = ran.length;
+      for (const step of ran) this.#record(step.toolId, startMs, step.error && error);
+      if (begun === 0 && steps[0]) this.#record(steps[0].toolId, startMs, error);
+      throw error;
+    } finally {
+      // A chain that stops early gives the rest back.
+      this.#calls -= steps.length - Math.max(begun, Math.min(1, steps.length));
+    }
+  }
+
+  #reserve(count: number): void {
+    const bound = this.#limits.maxToolCalls;
+    if (this.#calls + count > bound) {
+      const message = `The code may make ${bound} calls, and has ${bound - this.#calls} left`;
+      throw this.#refused(limitReached("max_tool_calls", bound, message));
+    }
+    this.#calls += count;
+  }
+
+  #refused(error: GatewayError): GatewayError {
+    this.#refusals++;
+    if (this.#refusals >= maxRefusals) this.#ended.abort(error);
+    return error;
+  }
+
+  #record(toolId: string, startMs: number, error: unknown): void {
+    if (this.#records.length >= maxRecordedCalls) return;
+    const errorOp =
+      error === undefined ? undefined : error instanceof GatewayError ? error.op : "execute";
+    const durationMs = this.#clock.monotonicMs() - startMs;
+    this.#records.push({ toolId, backendKind: undefined, durationMs, errorOp });
+  }
+}

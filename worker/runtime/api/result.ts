@@ -1,0 +1,42 @@
+/**
+ * What `Runtime.execute` returns.
+ */
+import type { Json, JsonObject } from "../../support/json/json.ts";
+import type { Enforcer, LimitKind } from "./limits.ts";
+
+/** How much a backend is to be relied on. */
+export type Readiness = "production" | "beta" | "prototype" | "stub";
+
+/** The backend of an execution. */
+export interface BackendInfo {
+  readonly kind: string;
+  /** Facts for operators, such as versions. */
+  readonly details: JsonObject;
+  readonly readiness: Readiness;
+}
+
+/** A call that the code made. */
+export interface ToolCallRecord {
+  readonly toolId: string;
+  /** The kind of backend that ran the tool; undefined where none is known. */
+  readonly backendKind: string | undefined;
+  readonly durationMs: number;
+  /** The part of the call that failed; undefined for one that succeeded. */
+  readonly errorOp: string | undefined;
+}
+
+/** What came of an execution; a copy that belongs to the caller. */
+export interface ExecuteResult {
+  /** `__out` of the code, or its last expression; null without one. */
+  readonly value: Json;
+  /** The first 64 KiB. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly toolCalls: readonly ToolCallRecord[];
+  readonly durationMs: number;
+  readonly backend: BackendInfo;
+  /** True where the limit was set and the backend has been seen to keep it on this host. */
+  readonly limitsEnforced: Readonly<Record<LimitKind, boolean>>;
+  /** By whom, for each that is true. */
+  readonly limitsEnforcedBy: Readonly<Partial<Record<LimitKind, Enforcer>>>;
+}
