@@ -12,6 +12,7 @@ const chunks = "chunks";
 /** What is run or imported by its path, by that path without its extension. */
 const entries = {
   "worker/main": "worker/main.ts",
+  "worker/runtime": "worker/runtime.ts",
   "harness/cli": "harness/cli.ts",
   "harness/client/tool-client": "harness/client/tool-client.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",

@@ -107,6 +107,10 @@ describe("imports", () => {
     expect(lazyPackages.flatMap((name) => loaded.get(name) ?? [])).toEqual([]);
   });
 
+  test("load no package with the library before it opens a backend", () => {
+    expect(packagesLoadedWith("worker/runtime.ts", worker)).toEqual(new Map());
+  });
+
   test("bring nothing but Node's own modules into the sandbox of a call", () => {
     // What describes a tool is loaded for that only.
     const ofCalls = toolRunner.filter(({ path }) => !path.includes("/describe/"));

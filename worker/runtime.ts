@@ -1,10 +1,34 @@
 /**
- * `secure-tool-runtime/runtime`: the runtime as a library.
+ * The runtime as a library, published as `secure-tool-runtime/runtime`: runs code in sandboxes, and
+ * lets it call functions of this process.
  */
-import type { RuntimeBackend } from "./runtime/api/backend.ts";
-import { unsafeHost } from "./runtime/api/backend.ts";
-import { type SandboxedOptions, openSandboxed } from "./wiring/runtime/sandboxed.ts";
+import { type RuntimeBackend, unsafeHost } from "./runtime/api/backend.ts";
+import type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
+import type { SandboxTechnology } from "./wiring/runtime/sandboxed.ts";
 
+export type { CatalogEntry } from "./gateway/catalog.ts";
+export {
+  type FunctionGatewayOptions,
+  type FunctionTool,
+  createFunctionGateway,
+} from "./gateway/functions.ts";
+export {
+  type ChainResult,
+  type ChainStep,
+  type CreatedArtifactName,
+  type DetailLevel,
+  type GatewayCode,
+  GatewayError,
+  type RunResult,
+  type StepError,
+  type StepResult,
+  type ToolDoc,
+  type ToolGateway,
+  type ToolOp,
+  type ToolSummary,
+} from "./gateway/gateway.ts";
+export type { ToolExample } from "./protocol/tool-calls/example.ts";
+export type { ProgramLanguage } from "./protocol/tool-calls/program.ts";
 export {
   type BackendDefinition,
   type ExecuteOptions,
@@ -25,36 +49,33 @@ export {
   RuntimeError,
   type RuntimeErrorCode,
   type RuntimeErrorOptions,
+  type RuntimeOp,
 } from "./runtime/api/errors.ts";
-export {
-  type Enforcer,
-  type Evidence,
-  type LimitKind,
-  type RuntimeLimits,
+export type {
+  BoundLimits,
+  Enforcer,
+  Evidence,
+  LimitKind,
+  RuntimeLimits,
 } from "./runtime/api/limits.ts";
 export {
   type ExecuteRequest,
   type RuntimeProfile,
   runtimeProfiles,
 } from "./runtime/api/request.ts";
-export { type BackendInfo, type ExecuteResult, type Readiness } from "./runtime/api/result.ts";
-export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
+export type { BackendInfo, ExecuteResult, Readiness } from "./runtime/api/result.ts";
 export { Runtime, type RuntimeLogger, type RuntimeOptions } from "./runtime/api/runtime.ts";
-export type { SandboxedOptions } from "./wiring/runtime/sandboxed.ts";
-export { type FunctionTool, createFunctionGateway } from "./gateway/functions.ts";
-export { GatewayError, type ToolGateway } from "./gateway/gateway.ts";
+export type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
+export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
+export type { Clock } from "./support/clock.ts";
+export type { Json, JsonObject } from "./support/json/json.ts";
 
 /**
  * Opens sandboxes by bubblewrap, the default: an own process in own namespaces, without a network.
  * The caller owns it. Throws RuntimeError `RUNTIME_UNAVAILABLE`.
  */
 export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBackend> {
-  const technology = {
-    kind: "bubblewrap",
-    backend: "bubblewrap",
-    readiness: "production",
-  } as const;
-  return openSandboxed(technology, options);
+  return open({ kind: "bubblewrap", backend: "bubblewrap", readiness: "production" }, options);
 }
 
 /**
@@ -62,6 +83,14 @@ export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBacke
  * Otherwise as {@link openBubblewrap}.
  */
 export function openUnsafeHost(options?: SandboxedOptions): Promise<RuntimeBackend> {
-  const technology = { kind: unsafeHost, backend: "host", readiness: "prototype" } as const;
+  return open({ kind: unsafeHost, backend: "host", readiness: "prototype" }, options);
+}
+
+/** Loads the parts of a worker then only: most of a second's import. */
+async function open(
+  technology: SandboxTechnology,
+  options: SandboxedOptions | undefined,
+): Promise<RuntimeBackend> {
+  const { openSandboxed } = await import("./wiring/runtime/sandboxed.ts");
   return openSandboxed(technology, options);
 }

@@ -30,6 +30,7 @@ import { startCollector } from "../../support/tracing/collector.ts";
 import { typeCheck } from "../../support/type-check.ts";
 import { surroundWorker } from "../../support/workers/worker-surroundings.ts";
 import { startLockRegistry } from "./lock-registry.ts";
+import { runtimeProgram, runtimeResults, strictConfig } from "./runtime-programs.ts";
 import {
   type Ending,
   nodePackage,
@@ -289,6 +290,37 @@ describe("a program that imports secure-tool-runtime/client", () => {
       toolResult: { got: { list: [1] } },
       code: "TOOL_ERROR",
     });
+  });
+});
+
+describe("a strict program that imports secure-tool-runtime/runtime", () => {
+  /** A module of the user's, with the types of Node; returns its directory. */
+  function write(file: string, text: string): string {
+    const directory = mkdtempSync(join(project(), "runtime-"));
+    writeFileSync(join(directory, file), text);
+    writeFileSync(join(directory, "package.json"), `{"private":true,"type":"module"}`);
+    writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(strictConfig));
+    mkdirSync(join(directory, "node_modules", "@types"), { recursive: true });
+    const types = join("node_modules", "@types", "node");
+    symlinkSync(join(root, types), join(directory, types));
+    return directory;
+  }
+
+  test("finds all types, runs code in sandboxes, and handles errors", async () => {
+    const directory = write("program.ts", runtimeProgram);
+    expect(await typeCheck(directory)).toBe("");
+    const ran = await runWell("node", ["program.ts"], { cwd: directory, env: withNode24() });
+    expect(JSON.parse(ran.stdout)).toEqual(runtimeResults);
+    expect(ran.stderr).toBe("");
+  });
+
+  test("is the example, which prints what its document says", async () => {
+    const example = join(project(), "node_modules", name, "examples", "runtime");
+    const source = readFileSync(join(example, "best-stores.ts"), "utf8");
+    const directory = write("best-stores.ts", source);
+    expect(await typeCheck(directory)).toBe("");
+    const ran = await runWell("node", ["best-stores.ts"], { cwd: directory, env: withNode24() });
+    expect(readFileSync(join(example, "README.md"), "utf8")).toContain(ran.stdout);
   });
 });
 

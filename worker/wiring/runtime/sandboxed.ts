@@ -17,38 +17,21 @@ import { RuntimeError } from "../../runtime/api/errors.ts";
 import type { BoundLimits } from "../../runtime/api/limits.ts";
 import type { RuntimeProfile } from "../../runtime/api/request.ts";
 import type { Readiness } from "../../runtime/api/result.ts";
+import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
 import { BroughtGateways } from "../../runtime/brought-gateways.ts";
 import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
-import { type Logger, createLogger } from "../../telemetry/logger.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 import type { ToolGateway } from "../../gateway/gateway.ts";
 import { createFunctionGateway } from "../../gateway/functions.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
 import { createHost } from "../host.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
+import { backendLog } from "./log.ts";
 import { executedOf } from "./outcome.ts";
 import { runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
 import { tryLimits } from "./trials.ts";
-
-/** Options of a backend that runs code in sandboxes. */
-export interface SandboxedOptions {
-  /** Python, TypeScript and JavaScript by default. The first is for requests that name none. */
-  readonly languages?: readonly [ProgramLanguage, ...ProgramLanguage[]];
-  /** Executions at once; 4 by default. Others wait. */
-  readonly maxConcurrent?: number;
-  /** Executions that wait, and that wait for tools; 1,000 by default. */
-  readonly maxQueued?: number;
-  /** Idle sandboxes for each interpreter; none at the start, and 4 at most by default. */
-  readonly warm?: { readonly min: number; readonly max: number };
-  /** Directories of modules that code can import. */
-  readonly modules?: { readonly python?: string; readonly node?: string };
-  /** The worker's variables for sandboxes, such as `SANDBOX_PYTHON_BIN`. */
-  readonly variables?: Readonly<Record<string, string>>;
-  /** Warnings go to standard error by default. */
-  readonly log?: Logger;
-  readonly signal?: AbortSignal;
-}
 
 /** What a technology is in the library. */
 export interface SandboxTechnology {
@@ -98,8 +81,7 @@ async function openCode(
 ): Promise<SandboxedCode> {
   await using stack = new AsyncDisposableStack();
   // The runtime warns of a backend without isolation.
-  const level = kind === unsafeHost ? "error" : "warn";
-  const { log = createLogger(level, process.stderr.fd) } = options;
+  const log = backendLog(options.logger, kind === unsafeHost ? "error" : "warn");
   const settings: RuntimeSettings = {
     languages: options.languages ?? programLanguages,
     defaultProfile: sandboxProfileName("standard"),

@@ -1,0 +1,42 @@
+/**
+ * What a gateway over functions has for its users: many programs, one after the other.
+ */
+import { describe, expect, test } from "vitest";
+import { createFunctionGateway } from "../../../worker/gateway/functions.ts";
+import { maxRefusals } from "../../../worker/gateway/limits.ts";
+import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
+import { failureOf } from "../../conformance/gateway/under-test.ts";
+
+const never = new AbortController().signal;
+const tools = [
+  { id: "math:add", run: ({ a, b }: Record<string, unknown>) => ({ sum: Number(a) + Number(b) }) },
+  { id: "math:next", run: ({ previous }: Record<string, unknown>) => ({ previous }) as never },
+];
+
+describe("a gateway over functions", () => {
+  test("has no limits of its own: each execution has some", async () => {
+    const gateway = createFunctionGateway(tools);
+    const { maxToolCalls, maxChainSteps, maxLookups } = defaultGatewayLimits;
+    for (let n = 0; n <= maxToolCalls; n++)
+      expect((await gateway.runTool("math:add", { a: n, b: 1 }, never)).structured["sum"]).toBe(
+        n + 1,
+      );
+    const steps = Array.from({ length: maxChainSteps + 1 }, () => ({ toolId: "math:next" }));
+    expect((await gateway.runChain(steps, never)).stepResults).toHaveLength(steps.length);
+    for (let n = 0; n <= maxLookups; n++) await gateway.describeTool("math:add", "full", never);
+  });
+
+  test("serves later programs, whatever it refused to earlier ones", async () => {
+    const gateway = createFunctionGateway(tools, { allowed: ["math:add"] });
+    for (let n = 0; n <= maxRefusals; n++)
+      expect((await failureOf(gateway.runTool("math:next", {}, never))).code).toBe("NOT_ALLOWED");
+    expect((await gateway.runTool("math:add", { a: 1, b: 1 }, never)).structured).toEqual({
+      sum: 2,
+    });
+  });
+
+  test("refuses wrong tools and patterns when it is made", () => {
+    expect(() => createFunctionGateway([...tools, ...tools])).toThrow(TypeError);
+    expect(() => createFunctionGateway(tools, { allowed: ["math:*:"] })).toThrow(TypeError);
+  });
+});
