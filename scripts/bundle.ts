@@ -13,6 +13,7 @@ const chunks = "chunks";
 const entries = {
   "worker/main": "worker/main.ts",
   "worker/runtime": "worker/runtime.ts",
+  "worker/runtime/testing": "worker/runtime/testing.ts",
   "harness/cli": "harness/cli.ts",
   "harness/client/tool-client": "harness/client/tool-client.ts",
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",

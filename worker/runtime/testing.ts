@@ -5,3 +5,4 @@
 export { type BackendContract, backendContract } from "./testing/backend-contract.ts";
 export { type GatewayContract, gatewayContract } from "./testing/gateway-contract.ts";
 export type { Check } from "./testing/check.ts";
+export type { CheckedCode } from "./testing/under-check.ts";

@@ -75,5 +75,6 @@ export const strictConfig = {
     ...{ types: ["node"], noEmit: true, strict: true, skipLibCheck: false },
     ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
     ...{ noPropertyAccessFromIndexSignature: true, verbatimModuleSyntax: true },
+    allowImportingTsExtensions: true,
   },
 };

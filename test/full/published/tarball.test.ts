@@ -294,10 +294,10 @@ describe("a program that imports secure-tool-runtime/client", () => {
 });
 
 describe("a strict program that imports secure-tool-runtime/runtime", () => {
-  /** A module of the user's, with the types of Node; returns its directory. */
-  function write(file: string, text: string): string {
+  /** Modules of the user's, with the types of Node; returns their directory. */
+  function write(texts: Readonly<Record<string, string>>): string {
     const directory = mkdtempSync(join(project(), "runtime-"));
-    writeFileSync(join(directory, file), text);
+    for (const [file, text] of Object.entries(texts)) writeFileSync(join(directory, file), text);
     writeFileSync(join(directory, "package.json"), `{"private":true,"type":"module"}`);
     writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(strictConfig));
     mkdirSync(join(directory, "node_modules", "@types"), { recursive: true });
@@ -307,7 +307,7 @@ describe("a strict program that imports secure-tool-runtime/runtime", () => {
   }
 
   test("finds all types, runs code in sandboxes, and handles errors", async () => {
-    const directory = write("program.ts", runtimeProgram);
+    const directory = write({ "program.ts": runtimeProgram });
     expect(await typeCheck(directory)).toBe("");
     const ran = await runWell("node", ["program.ts"], { cwd: directory, env: withNode24() });
     expect(JSON.parse(ran.stdout)).toEqual(runtimeResults);
@@ -317,10 +317,21 @@ describe("a strict program that imports secure-tool-runtime/runtime", () => {
   test("is the example, which prints what its document says", async () => {
     const example = join(project(), "node_modules", name, "examples", "runtime");
     const source = readFileSync(join(example, "best-stores.ts"), "utf8");
-    const directory = write("best-stores.ts", source);
+    const directory = write({ "best-stores.ts": source });
     expect(await typeCheck(directory)).toBe("");
     const ran = await runWell("node", ["best-stores.ts"], { cwd: directory, env: withNode24() });
     expect(readFileSync(join(example, "README.md"), "utf8")).toContain(ran.stdout);
+  });
+
+  test("is the documented backend, whose checks pass in Node's test runner", async () => {
+    const page = readFileSync(join(project(), "node_modules", name, "docs/runtime.md"), "utf8");
+    const [, backend] = /```ts\n\/\/ own-backend\.ts\n(.*?)```/s.exec(page)!;
+    const [, checks] = /```ts\n(import \{ test \} from .*?)```/s.exec(page)!;
+    const directory = write({ "own-backend.ts": backend!, "own.test.ts": checks! });
+    expect(await typeCheck(directory)).toBe("");
+    const options = { cwd: directory, env: withNode24() };
+    const { stdout } = await runWell("node", ["--test", "own.test.ts"], options);
+    expect(stdout).toMatch(/^. fail 0$/m);
   });
 });
 

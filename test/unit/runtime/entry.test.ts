@@ -1,17 +1,20 @@
 /**
- * What `secure-tool-runtime/runtime` exports: these values, and each type that their signatures
- * name.
+ * What `secure-tool-runtime/runtime` and its `testing` export: these values, and each type that
+ * their signatures name.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 import * as entry from "../../../worker/runtime.ts";
+import * as testing from "../../../worker/runtime/testing.ts";
 import { root } from "../../architecture/source-files.ts";
 
 const entryPath = join(root, "worker/runtime.ts");
+const testingPath = join(root, "worker/runtime/testing.ts");
 
 test("exports these values", () => {
+  expect(Object.keys(testing).sort()).toEqual(["backendContract", "gatewayContract"]);
   expect(Object.keys(entry).sort()).toEqual([
     ...["GatewayError", "Runtime", "RuntimeError", "codeEngine", "createFunctionGateway"],
     ...["defineBackend", "openBubblewrap", "openUnsafeHost", "runtimeProfiles", "unsafeHost"],
@@ -19,7 +22,7 @@ test("exports these values", () => {
 });
 
 test("exports every type that the signatures of its exports name", () => {
-  const exported = exportsOf(parse(entryPath));
+  const exported = new Map([...exportsOf(entryPath), ...exportsOf(testingPath)]);
   expect(exported.get("ToolGateway")).toBe(join(root, "worker/gateway/gateway.ts"));
   const missing = [...new Set(exported.values())].flatMap((path) => {
     const file = parse(path);
@@ -40,7 +43,8 @@ function parse(path: string): ts.SourceFile {
 }
 
 /** The file of each exported name. */
-function exportsOf(file: ts.SourceFile): ReadonlyMap<string, string> {
+function exportsOf(path: string): ReadonlyMap<string, string> {
+  const file = parse(path);
   const names = new Map<string, string>();
   for (const statement of file.statements) {
     if (isExportedDeclaration(statement)) names.set(statement.name?.text ?? "", file.fileName);
