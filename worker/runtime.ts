@@ -41,7 +41,8 @@ export { type BackendInfo, type ExecuteResult, type Readiness } from "./runtime/
 export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export { Runtime, type RuntimeLogger, type RuntimeOptions } from "./runtime/api/runtime.ts";
 export type { SandboxedOptions } from "./wiring/runtime/sandboxed.ts";
-export { type FunctionTool, createFunctionGateway } from "./gateway/functions.ts";
+export type { FunctionTool } from "./gateway/functions.ts";
+export { createFunctionGateway } from "./runtime/api/function-gateway.ts";
 export { GatewayError, type ToolGateway } from "./gateway/gateway.ts";
 
 /**
