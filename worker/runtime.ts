@@ -7,11 +7,7 @@ import type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
 import type { SandboxTechnology } from "./wiring/runtime/sandboxed.ts";
 
 export type { CatalogEntry } from "./gateway/catalog.ts";
-export {
-  type FunctionGatewayOptions,
-  type FunctionTool,
-  createFunctionGateway,
-} from "./gateway/functions.ts";
+export type { FunctionTool } from "./gateway/functions.ts";
 export {
   type ChainResult,
   type ChainStep,
@@ -51,6 +47,7 @@ export {
   type RuntimeErrorOptions,
   type RuntimeOp,
 } from "./runtime/api/errors.ts";
+export { createFunctionGateway } from "./runtime/api/function-gateway.ts";
 export type {
   BoundLimits,
   Enforcer,

@@ -5,13 +5,12 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { expect, vi } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
-import type { FunctionTool } from "../../../worker/gateway/functions.ts";
+import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
 import type { ProgramGateway } from "../../../worker/gateway/gateway.ts";
 import { defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
 import { type HostOptions, ProxyHost } from "../../../worker/gateway/proxy/host.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { LineSplitter } from "../../../worker/support/text/byte-lines.ts";
-import { programFunctions } from "./program-functions.ts";
 import { socketPair } from "./socket-pair.ts";
 
 /** An answer, as far as tests look at it. */
@@ -39,7 +38,7 @@ export const generous = {
 };
 
 export function gatewayOf(...tools: readonly FunctionTool[]): ProgramGateway {
-  return programFunctions(tools, { budget: new CallBudget(generous) });
+  return createFunctionGateway(tools, { budget: new CallBudget(generous) });
 }
 
 /** An open channel to a gateway. */

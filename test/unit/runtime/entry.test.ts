@@ -29,7 +29,7 @@ test("exports every type that the signatures of its exports name", () => {
     const own = namesOf(file);
     return file.statements.filter(isExportedDeclaration).flatMap((declaration) => {
       const name = declaration.name?.text ?? "";
-      if (!exported.has(name)) return [];
+      if (exported.get(name) !== path) return [];
       return namedTypes(declaration)
         .filter((type) => own.has(type) && !exported.has(type))
         .map((type) => `${name} names ${type}`);

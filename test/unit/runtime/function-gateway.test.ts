@@ -2,7 +2,7 @@
  * What a gateway over functions has for its users: many programs, one after the other.
  */
 import { describe, expect, test } from "vitest";
-import { createFunctionGateway } from "../../../worker/gateway/functions.ts";
+import { createFunctionGateway } from "../../../worker/runtime/api/function-gateway.ts";
 import { maxRefusals } from "../../../worker/gateway/limits.ts";
 import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";
@@ -27,16 +27,15 @@ describe("a gateway over functions", () => {
   });
 
   test("serves later programs, whatever it refused to earlier ones", async () => {
-    const gateway = createFunctionGateway(tools, { allowed: ["math:add"] });
+    const gateway = createFunctionGateway(tools);
     for (let n = 0; n <= maxRefusals; n++)
-      expect((await failureOf(gateway.runTool("math:next", {}, never))).code).toBe("NOT_ALLOWED");
+      expect((await failureOf(gateway.runTool("math:no", {}, never))).code).toBe("NOT_ALLOWED");
     expect((await gateway.runTool("math:add", { a: 1, b: 1 }, never)).structured).toEqual({
       sum: 2,
     });
   });
 
-  test("refuses wrong tools and patterns when it is made", () => {
+  test("refuses a tool that is there twice when it is made", () => {
     expect(() => createFunctionGateway([...tools, ...tools])).toThrow(TypeError);
-    expect(() => createFunctionGateway(tools, { allowed: ["math:*:"] })).toThrow(TypeError);
   });
 });
