@@ -1,6 +1,6 @@
 /**
- * The test projects, in groups that run one after the other: what a quick look wants first runs
- * first.
+ * The test projects. Their files run together, in the order of test/longest-first.ts, so that no
+ * core waits between two projects.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -34,8 +34,8 @@ interface Project {
    * most of a file's price.
    */
   readonly isolate: boolean;
-  /** Groups run in this order; the files of a group run together, whichever project they are of. */
-  readonly group: number;
+  /** Whether its files begin when those of all other projects have ended. */
+  readonly runsLast?: boolean;
 }
 
 const promises = promiseTables(
@@ -45,43 +45,35 @@ const promises = promiseTables(
 const publishedTests = "test/full/published/**/*.test.ts";
 
 const projects: Readonly<Record<string, Project>> = {
-  architecture: {
-    include: "test/architecture.test.ts",
-    timeoutSeconds: 30,
-    isolate: false,
-    group: 0,
-  },
-  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false, group: 0 },
-  conformance: {
-    include: "test/conformance/**/*.test.ts",
-    timeoutSeconds: 30,
-    isolate: false,
-    group: 1,
-  },
-  integration: {
-    include: "test/integration/**/*.test.ts",
+  architecture: { include: "test/architecture.test.ts", timeoutSeconds: 30, isolate: false },
+  unit: { include: "test/unit/**/*.test.ts", timeoutSeconds: 20, isolate: false },
+  // One project, since processes are not shared between projects.
+  system: {
+    include: "test/{conformance,integration,security}/**/*.test.ts",
     timeoutSeconds: 60,
     isolate: false,
-    group: 1,
   },
-  security: { include: "test/security/**/*.test.ts", timeoutSeconds: 60, isolate: false, group: 1 },
-  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true, group: 1 },
+  package: { include: "test/package/**/*.test.ts", timeoutSeconds: 240, isolate: true },
   // What takes too long for every run: `npm run test:full`.
   full: {
     include: "test/full/**/*.test.ts",
     exclude: publishedTests,
     timeoutSeconds: 600,
     isolate: true,
-    group: 1,
   },
   // By itself: it builds `dist/`, which programs would be started from.
-  "full-published": { include: publishedTests, timeoutSeconds: 240, isolate: true, group: 2 },
+  "full-published": {
+    include: publishedTests,
+    timeoutSeconds: 240,
+    isolate: true,
+    runsLast: true,
+  },
 };
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes: more files at once than cores. `npm test` has six, since two
-    // cores are idle for a fourth of a run with four; each takes some 0.2 GB.
+    // Most tests wait for processes: more files at once than cores. `npm test` has eight, since two
+    // cores are idle for a fifth of a run with six; each takes some 0.25 GB.
     maxWorkers: 4,
     execArgv: [...smallHeap, ...oneCollector],
     // Node loads the sources itself and keeps what it compiled, as it does for our programs: each
@@ -107,7 +99,7 @@ export default defineConfig({
 });
 
 function toConfiguration([name, project]: readonly [string, Project]): TestProjectConfiguration {
-  const { include, exclude, timeoutSeconds, isolate, group } = project;
+  const { include, exclude, timeoutSeconds, isolate, runsLast = false } = project;
   const timeoutMs = timeoutSeconds * 1000;
   return {
     extends: true,
@@ -118,7 +110,7 @@ function toConfiguration([name, project]: readonly [string, Project]): TestProje
       isolate,
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
-      sequence: { groupOrder: group },
+      sequence: { groupOrder: runsLast ? 1 : 0 },
     },
   };
 }

@@ -5,7 +5,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Tests of the first wait most of their time: at the end, many short files keep all cores busy. */
-const projects = ["full", "package", "security", "conformance", "integration"];
+const projects = ["full", "package", "system", "unit", "architecture"];
 
 /** The longest files, by the end of their path. A fresh clone has no times of its own. */
 const longest = [
@@ -20,18 +20,26 @@ const longest = [
   "full/fresh-clone.test.ts",
   "package/launch.test.ts",
   "package/setup.test.ts",
-  "security/template.test.ts",
-  "security/neighbours.test.ts",
-  "integration/harness/tool/tool-run.test.ts",
-  "integration/sandbox/accounting.test.ts",
   "conformance/broker.amqp.test.ts",
-  "integration/artifacts/gcs.test.ts",
+  "integration/gateway/programs.test.ts",
+  "integration/sandbox/accounting.test.ts",
+  "integration/harness/tool/tool-run.test.ts",
   "conformance/sandbox-backend.template.test.ts",
-  "integration/artifacts/s3-without-conditions.test.ts",
-  "integration/sandbox/cgroup/cgroup.test.ts",
-  "integration/worker/node.test.ts",
   "conformance/artifacts/object-store.gcs.test.ts",
-  "integration/harness/invoke.test.ts",
+  "conformance/artifacts/object-store.s3.test.ts",
+  "integration/worker/life/redelivery.test.ts",
+  "integration/amqp/worker.test.ts",
+  "integration/worker/node.test.ts",
+  "integration/sandbox/work/work-dirs.test.ts",
+  "integration/sandbox/gateway.test.ts",
+  "integration/sandbox/template.test.ts",
+  "security/template.test.ts",
+  "integration/doctor/attacks.test.ts",
+  "integration/sandbox/cgroup/cgroup.test.ts",
+  "integration/sandbox/pool.test.ts",
+  "unit/sandbox/accounting/resource-monitor.test.ts",
+  "unit/manifest/toolsets/toolsets.test.ts",
+  "unit/invocation/arguments/schema-checker.test.ts",
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -5,20 +5,40 @@ import { globSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { promisePrefix, promiseTables } from "../promise-tags.ts";
+import { fullTag } from "../reporter.ts";
 
 const root = join(import.meta.dirname, "../..");
 const tables = promiseTables(readFileSync(join(root, "SECURITY.md"), "utf8"));
 const ids = tables.flat();
 
-/** The ids of promises that tests of a source have as tags. */
-function taggedIds(source: string): readonly string[] {
-  return [...source.matchAll(/\btags: (\[[^\]]*\]|"[^"]*")/g)].flatMap(([, tags = ""]) =>
-    [...tags.matchAll(/"([^"]*)"/g)]
-      .map(([, tag = ""]) => tag)
-      .filter((tag) => tag.startsWith(promisePrefix))
-      .map((tag) => tag.slice(promisePrefix.length)),
+/** The tags of each test and suite of a source that has any. */
+function tagsOf(source: string): readonly (readonly string[])[] {
+  return [...source.matchAll(/\btags: (\[[^\]]*\]|"[^"]*")/g)].map(([, tags = ""]) =>
+    [...tags.matchAll(/"([^"]*)"/g)].map(([, tag = ""]) => tag),
   );
 }
+
+function idsIn(tags: readonly string[]): readonly string[] {
+  return tags
+    .filter((tag) => tag.startsWith(promisePrefix))
+    .map((tag) => tag.slice(promisePrefix.length));
+}
+
+/** The ids of promises that tests of a source have as tags. */
+function taggedIds(source: string): readonly string[] {
+  return tagsOf(source).flatMap(idsIn);
+}
+
+/** Those of them that tests of `npm test` have: the others are in full runs only. */
+function quickIds(path: string, source: string): readonly string[] {
+  if (path.startsWith("test/full/") || source.includes(`@module-tag ${fullTag}`)) return [];
+  return tagsOf(source)
+    .filter((tags) => !tags.includes(fullTag))
+    .flatMap(idsIn);
+}
+
+/** Promises that only full runs test: of templates of packages, and of a worker that is PID 1. */
+const onlyInFullRuns = ["W1", "W5", "R5"];
 
 /** The ids that are wrong: those of a table have a letter of its own, and numbers that rise. */
 function wrongIds(all: readonly (readonly string[])[]): readonly string[] {
@@ -37,12 +57,12 @@ function wrongIds(all: readonly (readonly string[])[]): readonly string[] {
   });
 }
 
-const idsByFile = new Map(
-  globSync("test/**/*.ts", { cwd: root })
-    .filter((path) => path !== relative(root, import.meta.filename))
-    .map((path) => [path, taggedIds(readFileSync(join(root, path), "utf8"))] as const),
-);
+const sources = globSync("test/**/*.ts", { cwd: root })
+  .filter((path) => path !== relative(root, import.meta.filename))
+  .map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
+const idsByFile = new Map(sources.map(([path, source]) => [path, taggedIds(source)]));
 const tagged = new Set([...idsByFile.values()].flat());
+const quick = new Set(sources.flatMap(([path, source]) => quickIds(path, source)));
 
 describe("the promises of SECURITY.md", () => {
   test("are found, and their ids are unique and in order", () => {
@@ -52,6 +72,10 @@ describe("the promises of SECURITY.md", () => {
 
   test("have tests", () => {
     expect(ids.filter((id) => !tagged.has(id))).toEqual([]);
+  });
+
+  test("have tests in every run", () => {
+    expect(ids.filter((id) => !quick.has(id))).toEqual(onlyInFullRuns);
   });
 
   test("are all that tags of tests name", () => {
@@ -74,6 +98,14 @@ describe("the check itself", () => {
     ]);
     expect(taggedIds('describe("promise-A1", { tags: "full" }, run)')).toEqual([]);
     expect(taggedIds("// the promise-A1 is kept in")).toEqual([]);
+  });
+
+  test("tells the tests of every run from those of full runs", () => {
+    const source =
+      'test("a", { tags: ["full", "promise-A1"] });\ntest("b", { tags: "promise-B2" });';
+    expect(quickIds("test/unit/a.test.ts", source)).toEqual(["B2"]);
+    expect(quickIds("test/full/a.test.ts", source)).toEqual([]);
+    expect(quickIds("test/unit/a.test.ts", `/** @module-tag full */\n${source}`)).toEqual([]);
   });
 
   test("reads the ids of tables of promises, and of no others", () => {

@@ -109,7 +109,9 @@ export async function openFoundation(
       ? checkEgress(undefined, [], whileTrying)
       : checkEgress({ egress, backend }, backend.facts(isolated).checks, whileTrying);
   await requireEgress(config.sandbox.minimum, () => tryEgress(signal));
+  const { preparations } = host;
   const networks = new NetworkAdmission({
+    tryOnce: preparations && ((trial) => preparations.tryNetwork(config.sandbox, trial)),
     ...{ egress, backend, profiles },
     defaultProfile: config.sandbox.defaultProfile,
     hostNetwork: config.sandbox.hostNetwork,

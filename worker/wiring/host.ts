@@ -1,7 +1,7 @@
 /**
  * What the parts of a worker use of its process.
  */
-import type { Environment } from "../config/config.ts";
+import type { Config, Environment } from "../config/config.ts";
 import type { preparePython } from "../runners/python/host.ts";
 import type { BackendSettings } from "../sandbox/registry.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
@@ -23,6 +23,8 @@ export interface Preparations {
   readonly tryHost: NonNullable<BackendSettings["bubblewrap"]["tryHost"]>;
   /** Asks the interpreter about itself and compiles the tool runner. */
   readonly preparePython: typeof preparePython;
+  /** Runs the trial of a network, for sandboxes by this configuration. */
+  readonly tryNetwork: (sandbox: Config["sandbox"], trial: () => Promise<void>) => Promise<void>;
 }
 
 /** A host on the system clock. */

@@ -63,6 +63,8 @@ export interface NetworkParts {
   /** What the network `host` stands for. */
   readonly hostNetwork: Network;
   readonly log: EventLog<"warn">;
+  /** Runs the trial, unless its result is known. */
+  readonly tryOnce?: ((trial: () => Promise<void>) => Promise<void>) | undefined;
 }
 
 /** Refuses tools whose lists this host cannot keep: by their backend, or after a trial. */
@@ -84,7 +86,7 @@ export class NetworkAdmission {
     if (!isolates(profile))
       return publicRefusal(`the backend ${profile.backend} cannot keep a tool to some hosts`);
     try {
-      this.#trial ??= tryNetwork(this.#parts, never);
+      this.#trial ??= this.#try();
       await abortable(this.#trial, signal);
       return undefined;
     } catch (error) {
@@ -96,6 +98,11 @@ export class NetworkAdmission {
       const or = isDefault ? `, or ${waysOut}` : "";
       return { reason: `${publicReason}; it takes ${remedy}${or}`, publicReason };
     }
+  }
+
+  #try(): Promise<void> {
+    const trial = (): Promise<void> => tryNetwork(this.#parts, never);
+    return this.#parts.tryOnce?.(trial) ?? trial();
   }
 }
 

@@ -394,7 +394,7 @@ describe("what proves nothing", () => {
       ]);
     });
 
-    test("does the same when its call fails", async () => {
+    test("does the same when its call fails", { tags: "full" }, async () => {
       expect(await withVictim("cold", by("none"))).toEqual([
         ["broken", expect.stringMatching(/^the victim has ended: TOOL_NOT_AVAILABLE/)],
         ["not-held", undefined],

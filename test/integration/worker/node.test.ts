@@ -254,27 +254,32 @@ describe("code that was compiled ahead", () => {
   const modules = (rig: Rig) =>
     loggedFacts(rig.logLines, "module.compiled").map(({ module }) => module);
 
-  test("is there for later calls of its module, and made anew when its file changes", async () => {
-    await using rig = await startRig({
-      tools: { greet: nodeTool("typed.ts", "greet"), cached: nodeTool("looks.ts", "cached") },
-    });
-    await vi.waitFor(() => expect(modules(rig)).toEqual(["typed.ts", "looks.ts"]), 20_000);
-    // The runner's modules, the tool's, and its TypeScript without the types.
-    expect(await rig.call("cached")).toMatchObject({
-      toolResult: { files: expect.toSatisfy((files: string[]) => files.length > 5) },
-    });
-    expect(await rig.call("greet", { name: "Ada" })).toMatchObject({ kind: "success" });
+  test(
+    "is there for later calls of its module, and made anew when its file changes",
+    { tags: "full" },
+    async () => {
+      await using rig = await startRig({
+        tools: { greet: nodeTool("typed.ts", "greet"), cached: nodeTool("looks.ts", "cached") },
+      });
+      await vi.waitFor(() => expect(modules(rig)).toEqual(["typed.ts", "looks.ts"]), 20_000);
+      // The runner's modules, the tool's, and its TypeScript without the types.
+      expect(await rig.call("cached")).toMatchObject({
+        toolResult: { files: expect.toSatisfy((files: string[]) => files.length > 5) },
+      });
+      expect(await rig.call("greet", { name: "Ada" })).toMatchObject({ kind: "success" });
 
-    const changed = "export const greet = (): object => ({ text: 'changed' });";
-    await writeFile(join(rig.nodeToolsDir, "typed.ts"), changed);
-    const answers = await Promise.all([rig.call("greet"), rig.call("greet")]);
-    for (const answer of answers) expect(answer).toMatchObject({ toolResult: { text: "changed" } });
-    await vi.waitFor(
-      () => expect(modules(rig)).toEqual(["typed.ts", "looks.ts", "typed.ts"]),
-      20_000,
-    );
-    expect(await rig.call("greet")).toMatchObject({ toolResult: { text: "changed" } });
-  });
+      const changed = "export const greet = (): object => ({ text: 'changed' });";
+      await writeFile(join(rig.nodeToolsDir, "typed.ts"), changed);
+      const answers = await Promise.all([rig.call("greet"), rig.call("greet")]);
+      for (const answer of answers)
+        expect(answer).toMatchObject({ toolResult: { text: "changed" } });
+      await vi.waitFor(
+        () => expect(modules(rig)).toEqual(["typed.ts", "looks.ts", "typed.ts"]),
+        20_000,
+      );
+      expect(await rig.call("greet")).toMatchObject({ toolResult: { text: "changed" } });
+    },
+  );
 
   test("holds nobody up where a module never ends being imported", { tags: "full" }, async () => {
     await using rig = await startRig({

@@ -17,6 +17,7 @@ declare module "vitest" {
 }
 
 const tried = new Map<string, Tried>();
+const networks = new Set<string>();
 const pythons = new Map<string, Awaited<ReturnType<typeof preparePython>>>();
 
 /** Keeps results only: a failure is each worker's own. */
@@ -39,5 +40,11 @@ export const sharedPreparations: Preparations = {
     const result = await preparePython({ pythonBin, runnerDir, scratchDir });
     pythons.set(key, result);
     return result;
+  },
+  async tryNetwork({ bwrapBin, pythonBin, uid }, trial) {
+    const key = JSON.stringify([bwrapBin, pythonBin, uid]);
+    if (networks.has(key)) return;
+    await trial();
+    networks.add(key);
   },
 };

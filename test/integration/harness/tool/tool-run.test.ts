@@ -479,23 +479,29 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     },
   );
 
-  test("has no sandbox where a profile says so and the environment allows it", async () => {
-    const path = join(home.path, "unsafe.yaml");
-    await writeFile(path, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");
-    const run = (environment: Record<string, string>) =>
-      toolRun("tools.py:hello", ["--profile", "bare"], {
-        SANDBOX_PROFILES_FILE: path,
-        ...environment,
-      });
+  test(
+    "has no sandbox where a profile says so and the environment allows it",
+    { tags: "full" },
+    async () => {
+      const path = join(home.path, "unsafe.yaml");
+      await writeFile(path, "version: 1\nprofiles: {bare: {extends: standard, backend: host}}\n");
+      const run = (environment: Record<string, string>) =>
+        toolRun("tools.py:hello", ["--profile", "bare"], {
+          SANDBOX_PROFILES_FILE: path,
+          ...environment,
+        });
 
-    const refused = await run({});
-    expect(refused).toMatchObject({ exitCode: 1, left: [] });
-    expect(refused.stderr).toContain("SANDBOX_ALLOW_UNSAFE: the backend host of the profile bare");
-    const { exitCode, stdout, stderr } = await run({ SANDBOX_ALLOW_UNSAFE: "1" });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
-    expect(stderr).toContain("tool runs without isolation");
-  });
+      const refused = await run({});
+      expect(refused).toMatchObject({ exitCode: 1, left: [] });
+      expect(refused.stderr).toContain(
+        "SANDBOX_ALLOW_UNSAFE: the backend host of the profile bare",
+      );
+      const { exitCode, stdout, stderr } = await run({ SANDBOX_ALLOW_UNSAFE: "1" });
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+      expect(JSON.parse(stdout)).toEqual({ text: "Hello, you" });
+      expect(stderr).toContain("tool runs without isolation");
+    },
+  );
 
   test("hands no descriptor on that it was started with itself", { tags: "full" }, async () => {
     const cli = join(import.meta.dirname, "../../../../harness/cli.ts");

@@ -33,19 +33,23 @@ const stoppedOnceOnly = {
 };
 
 describe("a worker that drains", () => {
-  test("gives calls that wait for a slot to another at once, and finishes what runs", async () => {
-    const former = await startWorker(1);
-    publish("repeatable", "running", "waiting");
-    await runs.haveBegun("running");
-    await vi.waitFor(() => expect(former.said()).toContain("call.no_free_slot"), patience);
-    await startWorker(4);
-    const drained = former.worker.drain(longMs);
-    await runs.haveBegun("running", "waiting");
-    runs.finish("running", "waiting");
-    expect(await drained).toEqual({ finished: 1, requeued: 1, abandoned: 0 });
-    await answered("running", "waiting");
-    for (const answer of answers.values()) expect(answer).toMatchObject([done]);
-  });
+  test(
+    "gives calls that wait for a slot to another at once, and finishes what runs",
+    { tags: "full" },
+    async () => {
+      const former = await startWorker(1);
+      publish("repeatable", "running", "waiting");
+      await runs.haveBegun("running");
+      await vi.waitFor(() => expect(former.said()).toContain("call.no_free_slot"), patience);
+      await startWorker(4);
+      const drained = former.worker.drain(longMs);
+      await runs.haveBegun("running", "waiting");
+      runs.finish("running", "waiting");
+      expect(await drained).toEqual({ finished: 1, requeued: 1, abandoned: 0 });
+      await answered("running", "waiting");
+      for (const answer of answers.values()) expect(answer).toMatchObject([done]);
+    },
+  );
 
   test(
     "gives what waits for a slot to another also when it must not run twice: no worker began it",

@@ -99,8 +99,7 @@ describe("a call that another worker had before", () => {
     expect(workers.answers.get("call")).toMatchObject([done]);
   };
   const notBegun = "and did not begin is run, when it is %s";
-  test.for(["once_only"] as const)(notBegun, runs);
-  test.for(["repeatable"] as const)(notBegun, { tags: "full" }, runs);
+  test.for(["once_only", "repeatable"] as const)(notBegun, { tags: "full" }, runs);
 
   test(
     "and began is answered NOT_REPEATED and not run when it must not",
@@ -127,7 +126,7 @@ describe("a call that another worker had before", () => {
 
 test(
   "the same request, published twice, has one effect and two answers when it must not run twice",
-  { tags: "promise-B5" },
+  { tags: ["full", "promise-B5"] },
   async () => {
     const workers = await MemoryWorkers.prepare({ maxUnsettled: 1 });
     await workers.startWorker(1);
@@ -163,8 +162,7 @@ describe("a call that goes on in its worker while its connection is lost", () =>
     expect(workers.runs.begun).toEqual(["call"]);
   };
   const settled = "is answered once, and settled by the worker that gets it then, when it is %s";
-  test.for(["repeatable"] as const)(settled, goesOn);
-  test.for(["once_only"] as const)(settled, { tags: "full" }, goesOn);
+  test.for(["repeatable", "once_only"] as const)(settled, { tags: "full" }, goesOn);
 });
 
 describe("a call that nobody lives to answer", () => {
