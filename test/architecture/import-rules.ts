@@ -153,7 +153,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   preact: ["console/"],
   "prom-client": ["worker/telemetry/metrics/exposition.ts"],
   "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
-  ws: ["harness/fakes/solace/servers.ts"],
+  ws: ["harness/fakes/solace/servers.ts", "worker/runtime/service/"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: [
     "harness/discovery/",
@@ -180,6 +180,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/manifest/",
     "worker/protocol/",
     "worker/runners/",
+    "worker/runtime/service/messages.ts",
     "worker/sandbox/profiles-file.ts",
   ],
 };

@@ -5,7 +5,8 @@ import type { Json, JsonObject } from "../../support/json/json.ts";
 import type { Enforcer, LimitKind } from "./limits.ts";
 
 /** How much a backend is to be relied on. */
-export type Readiness = "production" | "beta" | "prototype" | "stub";
+export const readinesses = ["production", "beta", "prototype", "stub"] as const;
+export type Readiness = (typeof readinesses)[number];
 
 /** The backend of an execution. */
 export interface BackendInfo {
