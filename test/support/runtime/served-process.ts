@@ -10,6 +10,7 @@ import { patience } from "../patience.ts";
 import { programEnvironment } from "../workers/program-environment.ts";
 
 const entry = fileURLToPath(new URL("serve.ts", import.meta.url));
+const caller = fileURLToPath(new URL("call.ts", import.meta.url));
 
 /** Disposing kills it. */
 export class ServedProcess implements AsyncDisposable {
@@ -48,5 +49,22 @@ export class ServedProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGKILL");
     await this.exited;
+  }
+}
+
+/** A caller in a process of its own. Disposing kills it. */
+export class CallingProcess implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+
+  constructor(url: string, code: string) {
+    const argv = [caller, url, code];
+    this.child = spawn(process.execPath, argv, { env: programEnvironment(), stdio: "ignore" });
+    this.#exited = once(this.child, "close");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.#exited;
   }
 }
