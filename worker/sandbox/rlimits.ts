@@ -96,9 +96,11 @@ export function rlimitsFor(
       : rlimitNames.filter((name) => name !== "memoryBytes");
   const bounded = clampLimits(limits, hard);
   const own = names.map((name) => {
-    const later = name === "cpuSeconds" ? bounded[name] + cpuGraceSeconds : bounded[name];
+    // The kernel takes whole seconds; who looks at the total keeps a fraction.
+    const bound = Math.ceil(bounded[name]);
+    const later = name === "cpuSeconds" ? bound + cpuGraceSeconds : bound;
     const { option } = rlimits[name];
-    return { name: option, soft: bounded[name], hard: Math.min(later, hard[name]) };
+    return { name: option, soft: bound, hard: Math.min(later, hard[name]) };
   });
   const fixed = fixedLimitNames.map((name) => {
     const bound = Math.min(fixedLimits[name].bound, hard[name]);

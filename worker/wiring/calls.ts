@@ -20,6 +20,7 @@ import { countedStore } from "../invocation/counted-store.ts";
 import { Ledger } from "../invocation/claims/ledger.ts";
 import { LentSlots } from "../invocation/slots/call-slot.ts";
 import { FreeDisk } from "../invocation/slots/capacity.ts";
+import type { Gateways } from "../invocation/steps/gateway.ts";
 import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.ts";
 import { Transfers } from "../invocation/steps/transfers.ts";
 import { TopicTools } from "../invocation/read-request.ts";
@@ -30,7 +31,7 @@ import type { Starts } from "../pool/starts.ts";
 import { CallableTools } from "../runtime/callable-tools.ts";
 import type { RemoteTools } from "../runtime/remote/remote-tools.ts";
 import { withoutBroker } from "../runtime/remote/without-broker.ts";
-import { createGateways } from "../runtime/gateways.ts";
+import { type GatewaysParts, createGateways } from "../runtime/gateways.ts";
 import { Semaphore } from "../support/semaphore.ts";
 import {
   type CallFollower,
@@ -65,21 +66,29 @@ export interface InvokerOptions {
   readonly storeCounts?: StoreCounts;
   /** Follows calls that tools make; nothing does unless given. */
   readonly follow?: (received: ReceivedCall) => CallFollower;
+  /** In place of those over the manifest. */
+  readonly gateways?: Gateways;
   /** Tools of other workers; none can be reached unless given. */
   readonly remote?: Pick<RemoteTools, "directory" | "call">;
 }
+
+/** What an invoker stands on. */
+export type InvokerFoundation = Omit<Foundation, "catalog" | typeof Symbol.asyncDispose> & {
+  readonly catalog: Pick<Foundation["catalog"], "manifest" | "resolve">;
+};
 
 /** Wires invoker, sandbox pool and checker of arguments. */
 export function wireInvoker(
   config: Config,
   host: Host,
-  foundation: Foundation,
+  foundation: InvokerFoundation,
   {
     described = new DescribedTools(host),
     egress = new EgressCounts(),
     storeCounts = new StoreCounts(),
     follow = () => followsNothing,
     remote = withoutBroker(foundation.catalog.manifest),
+    gateways: brought,
   }: InvokerOptions = {},
 ): WiredInvoker {
   const { catalog, toolsets, runners, backend, store, profiles, hostAccess, networkOf } =
@@ -112,7 +121,7 @@ export function wireInvoker(
   const checker = new SchemaChecker(host.clock);
   const counted = countedStore(store, storeCounts, host.clock);
   const scopeOf = (caller: Caller): ArtifactScope => artifactScope(config.artifacts.scope, caller);
-  const gateways = createGateways({
+  const manifestGateways: GatewaysParts = {
     // Its calls come back to the invoker that opened the gateway.
     invoker: { invoke: (invocation, context) => invoker.invoke(invocation, context) },
     tools: new CallableTools({
@@ -126,7 +135,8 @@ export function wireInvoker(
     follow,
     log: host.log,
     clock: host.clock,
-  });
+  };
+  const gateways = brought ?? createGateways(manifestGateways);
   const lentSlots = new LentSlots(config.sandbox.maxSuspended, maxWaiting);
   const invoker: Invoker = createInvoker({
     ...resolving,

@@ -1,12 +1,18 @@
 /**
  * A gateway whose calls are counted, bounded and recorded.
  */
-import { GatewayError, type ChainStep, type ToolGateway } from "../../gateway/gateway.ts";
+import {
+  type ChainResult,
+  type ChainStep,
+  GatewayError,
+  type RunResult,
+  type ToolGateway,
+} from "../../gateway/gateway.ts";
 import { limitReached, maxRefusals } from "../../gateway/limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { JsonObject } from "../../support/json/json.ts";
 import type { BoundLimits } from "./limits.ts";
-import type { ToolCallRecord } from "./result.ts";
+import type { ToolCallRecord } from "./tool-calls.ts";
 
 /** Calls that are recorded; further ones are counted only. */
 export const maxRecordedCalls = 1_000;
@@ -40,23 +46,29 @@ export class CountedGateway implements ToolGateway {
     return this.#records.map((record) => ({ ...record }));
   }
 
-  searchTools(query: string, limit: number, signal: AbortSignal) {
-    return this.#gateway.searchTools(query, limit, signal);
+  searchTools(
+    ...given: Parameters<ToolGateway["searchTools"]>
+  ): ReturnType<ToolGateway["searchTools"]> {
+    return this.#gateway.searchTools(...given);
   }
 
-  listNamespaces(signal: AbortSignal) {
+  listNamespaces(signal: AbortSignal): ReturnType<ToolGateway["listNamespaces"]> {
     return this.#gateway.listNamespaces(signal);
   }
 
-  describeTool(id: string, level: Parameters<ToolGateway["describeTool"]>[1], signal: AbortSignal) {
-    return this.#gateway.describeTool(id, level, signal);
+  describeTool(
+    ...given: Parameters<ToolGateway["describeTool"]>
+  ): ReturnType<ToolGateway["describeTool"]> {
+    return this.#gateway.describeTool(...given);
   }
 
-  listToolExamples(id: string, max: number, signal: AbortSignal) {
-    return this.#gateway.listToolExamples(id, max, signal);
+  listToolExamples(
+    ...given: Parameters<ToolGateway["listToolExamples"]>
+  ): ReturnType<ToolGateway["listToolExamples"]> {
+    return this.#gateway.listToolExamples(...given);
   }
 
-  async runTool(id: string, args: JsonObject, signal: AbortSignal) {
+  async runTool(id: string, args: JsonObject, signal: AbortSignal): Promise<RunResult> {
     signal.throwIfAborted();
     this.#reserve(1);
     const startMs = this.#clock.monotonicMs();
@@ -70,7 +82,7 @@ export class CountedGateway implements ToolGateway {
     }
   }
 
-  async runChain(steps: readonly ChainStep[], signal: AbortSignal) {
+  async runChain(steps: readonly ChainStep[], signal: AbortSignal): Promise<ChainResult> {
     signal.throwIfAborted();
     const bound = this.#limits.maxChainSteps;
     if (steps.length > bound) {
@@ -79,21 +91,21 @@ export class CountedGateway implements ToolGateway {
     }
     this.#reserve(steps.length);
     const startMs = this.#clock.monotonicMs();
-    let begun = 0;
+    let ranSteps = 0;
     try {
       const result = await this.#gateway.runChain(steps, signal);
-      begun = steps.length;
+      ranSteps = steps.length;
       for (const { toolId } of steps) this.#record(toolId, startMs, undefined);
       return result;
     } catch (error) {
       const ran = error instanceof GatewayError ? (error.stepResults ?? []) : [];
-      begun = ran.length;
+      ranSteps = ran.length;
       for (const step of ran) this.#record(step.toolId, startMs, step.error && error);
-      if (begun === 0 && steps[0]) this.#record(steps[0].toolId, startMs, error);
+      if (ranSteps === 0 && steps[0]) this.#record(steps[0].toolId, startMs, error);
       throw error;
     } finally {
       // A chain that stops early gives the rest back.
-      this.#calls -= steps.length - Math.max(begun, Math.min(1, steps.length));
+      this.#calls -= steps.length - Math.max(ranSteps, Math.min(1, steps.length));
     }
   }
 

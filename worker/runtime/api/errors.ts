@@ -2,7 +2,7 @@
  * Errors of `Runtime.execute`, by the texts of the tool runtimes that it is compatible with.
  */
 import type { JsonObject } from "../../support/json/json.ts";
-import type { ToolCallRecord } from "./result.ts";
+import type { ToolCallRecord } from "./tool-calls.ts";
 
 /** Each code's text, and whether the same execution may succeed later. */
 export const runtimeErrorFacts = {

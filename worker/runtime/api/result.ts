@@ -3,6 +3,7 @@
  */
 import type { Json, JsonObject } from "../../support/json/json.ts";
 import type { Enforcer, LimitKind } from "./limits.ts";
+import type { ToolCallRecord } from "./tool-calls.ts";
 
 /** How much a backend is to be relied on. */
 export const readinesses = ["production", "beta", "prototype", "stub"] as const;
@@ -14,16 +15,6 @@ export interface BackendInfo {
   /** Facts for operators, such as versions. */
   readonly details: JsonObject;
   readonly readiness: Readiness;
-}
-
-/** A call that the code made. */
-export interface ToolCallRecord {
-  readonly toolId: string;
-  /** The kind of backend that ran the tool; undefined where none is known. */
-  readonly backendKind: string | undefined;
-  readonly durationMs: number;
-  /** The part of the call that failed; undefined for one that succeeded. */
-  readonly errorOp: string | undefined;
 }
 
 /** What came of an execution; a copy that belongs to the caller. */
