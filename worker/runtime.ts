@@ -3,6 +3,8 @@
  */
 import type { RuntimeBackend } from "./runtime/api/backend.ts";
 import { unsafeHost } from "./runtime/api/backend.ts";
+import type { RemoteOptions } from "./runtime/service/remote.ts";
+import type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
 import { type SandboxedOptions, openSandboxed } from "./wiring/runtime/sandboxed.ts";
 
 export {
@@ -40,6 +42,16 @@ export {
 export { type BackendInfo, type ExecuteResult, type Readiness } from "./runtime/api/result.ts";
 export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export { Runtime, type RuntimeLogger, type RuntimeOptions } from "./runtime/api/runtime.ts";
+export { type DeclaredKind, declaredBackend } from "./runtime/declared.ts";
+export type { RemoteOptions } from "./runtime/service/remote.ts";
+export type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
+export {
+  type ActivityContext,
+  ActivityError,
+  type ActivityOptions,
+  type ActivityRequest,
+  temporalActivity,
+} from "./runtime/temporal.ts";
 export type { SandboxedOptions } from "./wiring/runtime/sandboxed.ts";
 export { type FunctionTool, createFunctionGateway } from "./gateway/functions.ts";
 export { GatewayError, type ToolGateway } from "./gateway/gateway.ts";
@@ -64,4 +76,22 @@ export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBacke
 export function openUnsafeHost(options?: SandboxedOptions): Promise<RuntimeBackend> {
   const technology = { kind: unsafeHost, backend: "host", readiness: "prototype" } as const;
   return openSandboxed(technology, options);
+}
+
+/**
+ * A backend that executes on a far side, which `serveRuntime` serves there. The caller owns it.
+ * Rejects with RuntimeError `RUNTIME_UNAVAILABLE`.
+ */
+export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend> {
+  const service = await import("./runtime/service/remote.ts");
+  return service.openRemote(options);
+}
+
+/**
+ * Serves a backend to `openRemote` of other processes. The caller owns it. Rejects with
+ * RuntimeError `RUNTIME_UNAVAILABLE` for an address that is refused.
+ */
+export async function serveRuntime(options: ServeOptions): Promise<RuntimeService> {
+  const service = await import("./runtime/service/server.ts");
+  return service.serveRuntime(options);
 }
