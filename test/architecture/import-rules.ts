@@ -168,7 +168,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
-    "worker/config/console-config.ts",
+    "worker/config/servers/",
     "worker/config/package-config.ts",
     "worker/config/tracing-config.ts",
     "worker/config/variable-kinds.ts",
