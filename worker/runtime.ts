@@ -53,7 +53,8 @@ export {
   temporalActivity,
 } from "./runtime/temporal.ts";
 export type { SandboxedOptions } from "./wiring/runtime/sandboxed.ts";
-export { type FunctionTool, createFunctionGateway } from "./gateway/functions.ts";
+export type { FunctionTool } from "./gateway/functions.ts";
+export { createFunctionGateway } from "./runtime/api/function-gateway.ts";
 export { GatewayError, type ToolGateway } from "./gateway/gateway.ts";
 
 /**

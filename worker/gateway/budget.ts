@@ -19,6 +19,15 @@ export interface CallReservation extends Disposable {
   start(): void;
 }
 
+/** What a budget is made with. */
+export interface BudgetOptions {
+  /** Of the program's own call: 0, the default, unless a program called it. */
+  readonly depth?: number;
+  readonly clock?: Clock;
+  /** That end the program; `maxRefusals` by default. */
+  readonly refusals?: number;
+}
+
 /** The budget of one program, shared by all its operations. */
 export class CallBudget {
   readonly limits: GatewayLimits;
@@ -26,17 +35,18 @@ export class CallBudget {
   readonly callDepth: number;
   readonly #pace: Pace;
   readonly #running: Semaphore;
+  readonly #maxRefusals: number;
   readonly #ended = new AbortController();
   #calls = 0;
   #lookups = 0;
   #artifactBytes = 0;
   #refusals = 0;
 
-  /** @param options `depth` of the program's own call, 0 unless a program called it */
   constructor(
     limits: GatewayLimits = defaultGatewayLimits,
-    { depth = 0, clock = systemClock }: { readonly depth?: number; readonly clock?: Clock } = {},
+    { depth = 0, clock = systemClock, refusals = maxRefusals }: BudgetOptions = {},
   ) {
+    this.#maxRefusals = refusals;
     this.limits = { ...limits, maxDepth: Math.min(limits.maxDepth, greatestDepth) };
     this.callDepth = depth + 1;
     this.#pace = new Pace(limits.maxOperationsPerSecond, clock);
@@ -111,9 +121,9 @@ export class CallBudget {
   /** Counts a refusal, to be thrown. */
   refused(error: GatewayError): GatewayError {
     this.#refusals++;
-    if (this.#refusals === maxRefusals) {
-      const message = `The program went on after ${maxRefusals} refusals`;
-      this.#ended.abort(limitReached("tool_calls", maxRefusals, message));
+    if (this.#refusals === this.#maxRefusals) {
+      const message = `The program went on after ${this.#maxRefusals} refusals`;
+      this.#ended.abort(limitReached("tool_calls", this.#maxRefusals, message));
     }
     return error;
   }

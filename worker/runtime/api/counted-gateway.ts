@@ -78,7 +78,7 @@ export class CountedGateway implements ToolGateway {
       return result;
     } catch (error) {
       this.#record(id, startMs, error);
-      throw error;
+      throw this.#counted(error);
     }
   }
 
@@ -102,7 +102,7 @@ export class CountedGateway implements ToolGateway {
       ranSteps = ran.length;
       for (const step of ran) this.#record(step.toolId, startMs, step.error && error);
       if (ranSteps === 0 && steps[0]) this.#record(steps[0].toolId, startMs, error);
-      throw error;
+      throw this.#counted(error);
     } finally {
       // A chain that stops early gives the rest back.
       this.#calls -= steps.length - Math.max(ranSteps, Math.min(1, steps.length));
@@ -118,10 +118,16 @@ export class CountedGateway implements ToolGateway {
     this.#calls += count;
   }
 
+  /** Ends code that goes on after many refusals, by the gateway that was brought, too. */
   #refused(error: GatewayError): GatewayError {
     this.#refusals++;
     if (this.#refusals >= maxRefusals) this.#ended.abort(error);
     return error;
+  }
+
+  #counted(error: unknown): unknown {
+    const isRefusal = error instanceof GatewayError && error.code === "NOT_ALLOWED";
+    return isRefusal ? this.#refused(error) : error;
   }
 
   #record(toolId: string, startMs: number, error: unknown): void {

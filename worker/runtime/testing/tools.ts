@@ -1,7 +1,7 @@
 /**
  * The tools that checks call.
  */
-import { createFunctionGateway } from "../../gateway/functions.ts";
+import { createFunctionGateway } from "../api/function-gateway.ts";
 import { GatewayError, type ToolGateway } from "../../gateway/gateway.ts";
 import type { JsonObject } from "../../support/json/json.ts";
 

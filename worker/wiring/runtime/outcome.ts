@@ -38,12 +38,20 @@ export function executedOf(outcome: InvocationOutcome): Executed {
       ...(start !== undefined && { details: { start } }),
     };
   }
+  if (outcome.kind === "cancelled" && outcome.reason === "shutdown") throw closed();
+  // At the end of its time or of its signal, which the caller knows.
   if (outcome.kind !== "error") throw new RuntimeError("TIMEOUT", { partial });
   const { error } = outcome;
   throw new RuntimeError(codeOf(error), {
     ...{ detail: error.message, cause: error, partial },
     data: errorData(error) as JsonObject | undefined,
   });
+}
+
+/** The error of an execution whose backend is disposed. */
+export function closed(): RuntimeError {
+  const detail = "the backend is closed";
+  return new RuntimeError("RUNTIME_UNAVAILABLE", { detail, retryable: false });
 }
 
 function codeOf({ code, limit, cause }: InvocationError): RuntimeErrorCode {

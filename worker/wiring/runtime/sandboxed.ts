@@ -22,12 +22,12 @@ import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
 import { type Logger, createLogger } from "../../telemetry/logger.ts";
 import type { ToolGateway } from "../../gateway/gateway.ts";
-import { createFunctionGateway } from "../../gateway/functions.ts";
+import { createFunctionGateway } from "../../runtime/api/function-gateway.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
 import { createHost } from "../host.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
-import { executedOf } from "./outcome.ts";
+import { closed, executedOf } from "./outcome.ts";
 import { runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
 import { tryLimits } from "./trials.ts";
 
@@ -205,6 +205,7 @@ class SandboxedCode implements AsyncDisposable {
   readonly #parts: CodeParts;
   readonly #owned: AsyncDisposable;
   readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
 
   constructor(parts: CodeParts, owned: AsyncDisposable) {
     this.facts = parts.facts;
@@ -237,6 +238,7 @@ class SandboxedCode implements AsyncDisposable {
     seconds: number,
     signal: AbortSignal,
   ) {
+    if (this.#closing.signal.aborted) throw closed();
     const { invoker, gateways, log } = this.#parts;
     const id = newId();
     using _brought = gateways.bring(id, gateway satisfies ToolGateway);
@@ -248,14 +250,21 @@ class SandboxedCode implements AsyncDisposable {
       ...{ requestedProfile: undefined, replyTo: "runtime", statusTo: undefined },
       sentAtMs: Date.now(),
     };
-    return await invoker.invoke(invocation, {
+    const running = invoker.invoke(invocation, {
       ...{ signal: this.#closing.signal, waitSignal: this.#closing.signal, cancelSignal: signal },
       ...{ log, onStatus: () => undefined },
     });
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new Error("the backend is closed"));
+    await Promise.all(this.#running);
     await this.#owned[Symbol.asyncDispose]();
   }
 }

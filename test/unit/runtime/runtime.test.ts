@@ -1,0 +1,179 @@
+/**
+ * The runtime: which backend runs what, and what is refused in which order.
+ */
+import { describe, expect, test } from "vitest";
+import { checkGateway } from "../../../worker/runtime/testing/tools.ts";
+import { type RuntimeBackend, defineBackend } from "../../../worker/runtime/api/backend.ts";
+import { codeEngine } from "../../../worker/runtime/api/engine.ts";
+import { RuntimeError, runtimeErrorFacts } from "../../../worker/runtime/api/errors.ts";
+import type { ExecuteRequest } from "../../../worker/runtime/api/request.ts";
+import { Runtime } from "../../../worker/runtime/api/runtime.ts";
+
+const gateway = checkGateway();
+
+/** Its code is the id of a tool that it calls, or nothing; the value is its kind. */
+function callingBackend(kind: string): RuntimeBackend {
+  return defineBackend({
+    ...{ kind, languages: ["ids"], readiness: "prototype", details: { of: kind } },
+    evidence: { memory: "kernel", disk: "absent" },
+    run: async ({ code, gateway: tools }, signal) => {
+      if (code === "throw") throw new TypeError("not the code's fault");
+      for (const toolId of code.split(" ").filter((id) => id.includes(":")))
+        await tools.runTool(toolId, { a: 1, b: 2 }, signal);
+      return { value: kind, stdout: "printed", stderr: "" };
+    },
+  });
+}
+
+function runtimeOf(options: ConstructorParameters<typeof Runtime>[0] = {}): Runtime {
+  const standard = callingBackend("box");
+  return new Runtime({ backends: { standard }, defaultProfile: "standard", ...options });
+}
+
+async function failureOf(running: Promise<unknown>): Promise<RuntimeError> {
+  const error: unknown = await running.catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(RuntimeError);
+  return error as RuntimeError;
+}
+
+describe("a runtime", () => {
+  test("checks in the documented order", async () => {
+    const runtime = runtimeOf({
+      backends: { dev: callingBackend("unsafe_host") },
+      denyUnsafeProfiles: ["dev"],
+    });
+    const reason = new Error("not wanted");
+    const steps: [Partial<ExecuteRequest>, string][] = [
+      [{}, "gateway is required"],
+      [{ gateway }, "code is required"],
+      [
+        { code: "x", limits: { memoryBytes: -1 } },
+        "invalid limits: MemoryBytes cannot be negative",
+      ],
+      [
+        { limits: {}, profile: "other" as "dev" },
+        "runtime unavailable: there is no profile other; the profiles are dev, standard, hardened",
+      ],
+      [{ profile: "standard" }, "runtime unavailable: profile standard has no backend"],
+      [{ profile: "dev" }, "backend denied by policy: profile dev may not run without isolation"],
+    ];
+    let request: Partial<ExecuteRequest> = {};
+    const aborted = { signal: AbortSignal.abort(reason) };
+    await expect(runtime.execute(request as ExecuteRequest, aborted)).rejects.toBe(reason);
+    for (const [more, message] of steps) {
+      request = { ...request, ...more };
+      expect((await failureOf(runtime.execute(request as ExecuteRequest))).message).toBe(message);
+    }
+    expect((await failureOf(runtime.execute(request as ExecuteRequest))).code).toBe(
+      "BACKEND_DENIED",
+    );
+  });
+
+  test("needs a profile", async () => {
+    const runtime = new Runtime({ backends: { standard: callingBackend("box") } });
+    const { code, retryable } = await failureOf(runtime.execute({ code: "x", gateway }));
+    expect([code, retryable]).toEqual(["RUNTIME_UNAVAILABLE", false]);
+    const named = runtime.execute({ code: "x", gateway, profile: "standard" });
+    expect((await named).value).toBe("box");
+  });
+
+  test("runs on the backend that its profile has now", async () => {
+    const runtime = runtimeOf();
+    runtime.registerBackend("hardened", callingBackend("other"));
+    const request = { code: "x", gateway, profile: "hardened" } as const;
+    expect((await runtime.execute(request)).value).toBe("other");
+    runtime.unregisterBackend("hardened");
+    expect((await failureOf(runtime.execute(request))).op).toBe("select");
+    expect(() => runtime.registerBackend("other" as "dev", callingBackend("x"))).toThrow(TypeError);
+  });
+
+  test("warns of a backend without isolation each time, and lives with a log that throws", async () => {
+    const warnings: string[] = [];
+    const logger = {
+      info: () => {
+        throw new Error("no log");
+      },
+      warn: (message: string) => {
+        warnings.push(message);
+        throw new Error("no log");
+      },
+      error: () => undefined,
+    };
+    const runtime = runtimeOf({ logger, backends: { dev: callingBackend("unsafe_host") } });
+    const request = { code: "x", gateway, profile: "dev" } as const;
+    await runtime.execute(request);
+    await runtime.execute(request);
+    expect(warnings).toHaveLength(2);
+  });
+});
+
+describe("a backend", () => {
+  const backend = callingBackend("box");
+
+  test("tells a limit as enforced where it is set and kept", async () => {
+    const limits = { memoryBytes: 1, cpuQuotaMillis: 1, diskBytes: 0, maxToolCalls: 2 };
+    const result = await backend.execute({ code: "x", gateway, limits });
+    expect(result.limitsEnforced).toEqual({
+      ...{ timeout: true, toolCalls: true, chainSteps: false },
+      ...{ memory: true, cpu: false, pids: false, disk: false },
+    });
+    expect(result.limitsEnforcedBy).toEqual({
+      ...{ timeout: "guard", toolCalls: "engine", memory: "kernel" },
+    });
+  });
+
+  test("starts nothing without a limit that is required", async () => {
+    const request = { code: "throw", gateway, requireEnforced: ["memory", "cpu"] } as const;
+    const { code, message } = await failureOf(
+      backend.execute({ ...request, limits: { memoryBytes: 1, cpuQuotaMillis: 1 } }),
+    );
+    expect([code, message.endsWith(": cpu")]).toEqual(["RUNTIME_UNAVAILABLE", true]);
+  });
+
+  test("records calls, and refuses those beyond the limit", async () => {
+    const call = "math:add text:fail";
+    const failure = await failureOf(backend.execute({ code: call, gateway }));
+    expect(failure.partial?.toolCalls).toMatchObject([
+      { toolId: "math:add", errorOp: undefined },
+      { toolId: "text:fail", errorOp: "execute" },
+    ]);
+    const limits = { maxToolCalls: 1 };
+    const refused = await failureOf(
+      backend.execute({ code: "math:add math:add", gateway, limits }),
+    );
+    expect(refused.cause).toMatchObject({ code: "LIMIT_REACHED" });
+    expect(refused.partial?.toolCalls).toHaveLength(1);
+  });
+
+  test("that fails by itself is unavailable, with the cause", async () => {
+    const failure = await failureOf(backend.execute({ code: "throw", gateway }));
+    expect(failure).toMatchObject({ code: "RUNTIME_UNAVAILABLE", backend: "box" });
+    expect(failure.cause).toBeInstanceOf(TypeError);
+  });
+});
+
+describe("a runtime error", () => {
+  test("has the text of its code", () => {
+    const texts = Object.values(runtimeErrorFacts).map(({ text }) => text);
+    expect(texts).toEqual([
+      ...["runtime unavailable", "backend denied by policy", "sandbox policy violation"],
+      ...["execution timeout", "resource limit exceeded", "gateway is required"],
+      ...["code is required", "invalid limits", "execution failed"],
+    ]);
+    expect(new RuntimeError("TIMEOUT").retryable).toBe(true);
+    expect(new RuntimeError("BACKEND_DENIED").retryable).toBe(false);
+  });
+});
+
+describe("an engine", () => {
+  test("runs code by a runtime, with its calls bounded", async () => {
+    const engine = codeEngine(runtimeOf(), { profile: "standard" });
+    const result = await engine.execute({ code: "math:add" }, gateway);
+    expect(Object.keys(result)).toEqual([
+      ...["value", "stdout", "stderr", "toolCalls", "durationMs"],
+    ]);
+    expect([result.value, result.toolCalls.length]).toEqual(["box", 1]);
+    const refused = engine.execute({ code: "math:add math:add", maxToolCalls: 1 }, gateway);
+    expect((await failureOf(refused)).partial?.toolCalls).toHaveLength(1);
+  });
+});
