@@ -4,6 +4,8 @@
  */
 import { type RuntimeBackend, unsafeHost } from "./runtime/api/backend.ts";
 import type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
+import type { RemoteOptions } from "./runtime/service/remote.ts";
+import type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
 import type { SandboxTechnology } from "./wiring/runtime/sandboxed.ts";
 
 export type { CatalogEntry } from "./gateway/catalog.ts";
@@ -66,6 +68,16 @@ export type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
 export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export type { Clock } from "./support/clock.ts";
 export type { Json, JsonObject } from "./support/json/json.ts";
+export { type DeclaredKind, declaredBackend } from "./runtime/declared.ts";
+export type { RemoteOptions } from "./runtime/service/remote.ts";
+export type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
+export {
+  type ActivityContext,
+  ActivityError,
+  type ActivityOptions,
+  type ActivityRequest,
+  temporalActivity,
+} from "./runtime/temporal.ts";
 
 /**
  * Opens sandboxes by bubblewrap, the default: an own process in own namespaces, without a network.
@@ -90,4 +102,22 @@ async function open(
 ): Promise<RuntimeBackend> {
   const { openSandboxed } = await import("./wiring/runtime/sandboxed.ts");
   return openSandboxed(technology, options);
+}
+
+/**
+ * A backend that executes on a far side, which `serveRuntime` serves there. The caller owns it.
+ * Rejects with RuntimeError `RUNTIME_UNAVAILABLE`.
+ */
+export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend> {
+  const service = await import("./runtime/service/remote.ts");
+  return service.openRemote(options);
+}
+
+/**
+ * Serves a backend to `openRemote` of other processes. The caller owns it. Rejects with
+ * RuntimeError `RUNTIME_UNAVAILABLE` for an address that is refused.
+ */
+export async function serveRuntime(options: ServeOptions): Promise<RuntimeService> {
+  const service = await import("./runtime/service/server.ts");
+  return service.serveRuntime(options);
 }

@@ -20,6 +20,7 @@ import type { Tracing } from "./telemetry/tracing/open.ts";
 import { openWorkerBroker, startGroupWatch } from "./wiring/broker.ts";
 import { wireConsumer, wireInvoker } from "./wiring/calls.ts";
 import { openConsole } from "./wiring/console/open.ts";
+import { openService } from "./wiring/runtime/service.ts";
 import { startDiscovery, wireDescribedTools, wireRemoteTools } from "./wiring/discovery.ts";
 import { type Foundation, openFoundation } from "./wiring/foundation.ts";
 import { startHealth } from "./wiring/telemetry/health.ts";
@@ -128,6 +129,7 @@ export class Worker implements AsyncDisposable {
         logEvent(this.#host.log, "artifacts.in_memory");
       }
       await this.#connect(foundation, signal);
+      this.#parts.use(await openService(this.#config, this.#host, signal));
       this.#state = "running";
       this.#hasStarted = true;
       logAdvice(this.#config, this.#host, foundation);

@@ -153,7 +153,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   preact: ["console/"],
   "prom-client": ["worker/telemetry/metrics/exposition.ts"],
   "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
-  ws: ["harness/fakes/solace/servers.ts"],
+  ws: ["harness/fakes/solace/servers.ts", "worker/runtime/service/"],
   yauzl: ["worker/manifest/toolsets/"],
   yaml: [
     "harness/discovery/",
@@ -168,7 +168,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/config/audit-config.ts",
     "worker/config/broker-variables.ts",
     "worker/config/config.ts",
-    "worker/config/console-config.ts",
+    "worker/config/servers/",
     "worker/config/package-config.ts",
     "worker/config/tracing-config.ts",
     "worker/config/variable-kinds.ts",
@@ -180,6 +180,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/manifest/",
     "worker/protocol/",
     "worker/runners/",
+    "worker/runtime/service/messages.ts",
     "worker/sandbox/profiles-file.ts",
   ],
 };

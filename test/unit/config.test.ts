@@ -894,6 +894,9 @@ describe("the table of variables", () => {
       "AUDIT_LOG",
       "HEALTH_HOST",
       "CONSOLE_TOKEN",
+      "RUNTIME_TOKEN",
+      "RUNTIME_TLS_CERT",
+      "RUNTIME_TLS_KEY",
       "OTEL_EXPORTER_OTLP_ENDPOINT",
       "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
       "OTEL_EXPORTER_OTLP_HEADERS",
@@ -949,6 +952,43 @@ describe("a console", () => {
     });
     expect(problemsOf({ ...required, ...port, CONSOLE_TOKEN: "password" })).toEqual([
       "CONSOLE_TOKEN: what is set is not accepted; accepted: at least 32 characters",
+    ]);
+  });
+});
+
+describe("a served runtime", () => {
+  const port = { RUNTIME_PORT: "8083" };
+  const token = "0123456789abcdef".repeat(2);
+  const tls = { RUNTIME_TLS_CERT: "/run/cert.pem", RUNTIME_TLS_KEY: "/run/key.pem" };
+
+  test("is none without a port", () => {
+    expect(readConfig({ ...required, RUNTIME_TOKEN: token, ...tls }).runtime).toBe(undefined);
+  });
+
+  test("is for this machine without token and TLS", { tags: "promise-L1" }, () => {
+    const own = { port: 8083, host: "127.0.0.1", token: undefined, tls: undefined };
+    expect(readConfig({ ...required, ...port }).runtime).toEqual(own);
+    for (const given of [{}, { RUNTIME_TOKEN: token }, tls])
+      expect(problemsOf({ ...required, ...port, ...given, RUNTIME_HOST: "0.0.0.0" })).toEqual([
+        'RUNTIME_HOST: "0.0.0.0" needs RUNTIME_TOKEN and RUNTIME_TLS_CERT; without them accepted: 127.0.0.1',
+      ]);
+  });
+
+  test("is for others with both", () => {
+    const all = { ...port, ...tls, RUNTIME_HOST: "0.0.0.0", RUNTIME_TOKEN: token };
+    expect(readConfig({ ...required, ...all }).runtime).toEqual({
+      ...{ port: 8083, host: "0.0.0.0", token },
+      tls: { certFile: "/run/cert.pem", keyFile: "/run/key.pem" },
+    });
+  });
+
+  test("has a certificate with its key, and no short token", () => {
+    const half = { RUNTIME_TLS_CERT: "/run/cert.pem" };
+    expect(problemsOf({ ...required, ...port, ...half })).toEqual([
+      "RUNTIME_TLS_CERT, RUNTIME_TLS_KEY: set both or none",
+    ]);
+    expect(problemsOf({ ...required, ...port, RUNTIME_TOKEN: "password" })).toEqual([
+      "RUNTIME_TOKEN: what is set is not accepted; accepted: at least 32 characters",
     ]);
   });
 });

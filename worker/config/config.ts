@@ -18,7 +18,8 @@ import { type Network, toNetwork } from "../protocol/network-rules.ts";
 import { defaultQueue } from "../protocol/queue-names.ts";
 import { builtInProfiles } from "../sandbox/profile.ts";
 import type { logFormats, logLevels } from "../telemetry/logger.ts";
-import { type ConsoleConfig, consoleConfig, consoleProblems } from "./console-config.ts";
+import { type ConsoleConfig, consoleConfig, consoleProblems } from "./servers/console-config.ts";
+import { type RuntimeConfig, runtimeConfig, runtimeProblems } from "./servers/runtime-config.ts";
 import { type PackageConfig, packageConfig } from "./package-config.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { tracingConfig, tracingProblems } from "./tracing-config.ts";
@@ -62,6 +63,8 @@ export interface Config {
   readonly audit: AuditConfig | undefined;
   /** Undefined without a console. */
   readonly console: ConsoleConfig | undefined;
+  /** Undefined without a served runtime. */
+  readonly runtime: RuntimeConfig | undefined;
   /** Undefined without a collector of traces. */
   readonly tracing: TracingConfig | undefined;
   readonly toolLogs: ToolLogs;
@@ -156,6 +159,7 @@ export function readConfig(environment: Environment): Config {
     ...auditProblems(set),
     ...tracingProblems(set),
     ...consoleProblems(set),
+    ...runtimeProblems(set),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const config = toConfig(parsed.data, set);
@@ -286,6 +290,7 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
     },
     audit: auditConfig(values),
     console: consoleConfig(values),
+    runtime: runtimeConfig(values),
     tracing: tracingConfig(values, set),
     toolLogs: { to: values.TOOL_LOGS, maxBytes: values.TOOL_LOGS_MAX_KB * bytesPerKilobyte },
     healthPort: values.HEALTH_PORT,

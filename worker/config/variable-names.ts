@@ -31,6 +31,7 @@ const prefixes = [
     "AUDIT_",
     "HEALTH_",
     "CONSOLE_",
+    "RUNTIME_",
     "DRAIN_",
     "LOG_",
   ],

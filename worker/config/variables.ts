@@ -6,7 +6,8 @@ import { z } from "zod";
 import { artifactVariables } from "./artifact-variables.ts";
 import { auditVariables } from "./audit-config.ts";
 import { brokerVariables } from "./broker-variables.ts";
-import { consoleVariables } from "./console-config.ts";
+import { consoleVariables } from "./servers/console-config.ts";
+import { runtimeVariables } from "./servers/runtime-config.ts";
 import { packageVariables } from "./package-config.ts";
 import { toolLogDestinations } from "../invocation/steps/output-log.ts";
 import { maxTimeoutSeconds } from "../protocol/limits.ts";
@@ -269,6 +270,7 @@ export const variables = z.object({
     "Address of the health probes and metrics. Unset: every interface.",
   ),
   ...consoleVariables,
+  ...runtimeVariables,
   DRAIN_TIMEOUT_SECONDS: withDefault(
     wholeNumber(0, maxTimeoutSeconds),
     `seconds, 0 to ${maxTimeoutSeconds}`,

@@ -9,6 +9,7 @@ import { consoleEvents } from "./events/console.ts";
 import { deliveryEvents } from "./events/deliveries.ts";
 import type { FactTypes } from "./events/event.ts";
 import { packageEvents } from "./events/packages.ts";
+import { runtimeEvents } from "./events/runtime.ts";
 import { toolEvents } from "./events/tools.ts";
 import { endEvents, startEvents } from "./events/worker.ts";
 
@@ -22,6 +23,7 @@ export const events = {
   ...deliveryEvents,
   ...auditEvents,
   ...consoleEvents,
+  ...runtimeEvents,
   ...endEvents,
 };
 

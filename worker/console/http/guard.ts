@@ -2,8 +2,9 @@
  * The token of the console. Each request has it in a header, which no other page can send, and no
  * other server gets: browsers send cookies to all ports of a host (RFC 6265, 8.5).
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { isSecret } from "../../support/text/secret.ts";
 import { HttpError } from "./failure.ts";
 
 const tokenBytes = 32;
@@ -18,12 +19,6 @@ export function newToken(): string {
 export function requireToken({ headers }: IncomingMessage, token: string): void {
   const { authorization = "" } = headers;
   const given = authorization.startsWith(scheme) ? authorization.slice(scheme.length) : "";
-  if (!isEqual(given, token))
+  if (!isSecret(given, token))
     throw new HttpError(401, "WRONG_TOKEN", "Enter the token of this console");
-}
-
-/** Takes the same time for every text. */
-function isEqual(one: string, other: string): boolean {
-  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(one), digest(other));
 }

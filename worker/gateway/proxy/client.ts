@@ -20,7 +20,15 @@ import {
 } from "../gateway.ts";
 import type { ToolExample } from "../../protocol/tool-calls/example.ts";
 import { defaultGatewayLimits } from "../limits.ts";
-import { encodeFrame, maxAnswerBytes, maxRequestBytes, parseFrame, readFrames } from "./frames.ts";
+import {
+  encodeFrame,
+  maxAnswerBytes,
+  maxRequestBytes,
+  maxUnsentBytes,
+  parseFrame,
+  readFrames,
+  sentBelow,
+} from "./frames.ts";
 import {
   type AnswerPayload,
   type ProgramRequest,
@@ -113,9 +121,12 @@ export class ProxyClient implements ProgramGateway, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<AnswerPayload<Type>> {
     signal.throwIfAborted();
-    if (this.#closed !== undefined) throw this.#closed;
+    this.#throwIfClosed();
     const id = String(++this.#lastId);
     const line = requestLine({ type, id, payload } as ProgramRequest);
+    // Else requests that are aborted again and again would gather in front of a slow worker.
+    await sentBelow(maxUnsentBytes, this.#channel, signal);
+    this.#throwIfClosed();
     const { promise, resolve, reject } = Promise.withResolvers<JsonObject>();
     this.#pending.set(id, { resolve, reject });
     this.#channel.write(line);
@@ -129,6 +140,10 @@ export class ProxyClient implements ProgramGateway, AsyncDisposable {
         this.#channel.write(encodeFrame({ type: "cancel", id }));
       }
     }
+  }
+
+  #throwIfClosed(): void {
+    if (this.#closed !== undefined) throw this.#closed;
   }
 
   async #read(): Promise<void> {

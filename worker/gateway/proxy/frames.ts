@@ -18,6 +18,9 @@ export const maxRequestBytes = 1024 * 1024;
 /** Bytes of an answer: a chain has its last result twice. */
 export const maxAnswerBytes = 32 * 1024 * 1024;
 
+/** Unsent bytes from which on a peer starts nothing, and writes no answer. */
+export const maxUnsentBytes = 1024 * 1024;
+
 /** What a peer did wrong. */
 export type ViolationReason =
   | "line_too_long"

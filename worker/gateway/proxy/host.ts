@@ -19,13 +19,12 @@ import {
   ChannelViolation,
   type ViolationReason,
   maxRequestBytes,
+  maxUnsentBytes,
   readFrames,
   sentBelow,
 } from "./frames.ts";
 import { type ProgramRequest, readProgramMessage } from "./messages.ts";
 
-/** Unsent bytes of answers from which on no request starts and no answer is written. */
-export const maxUnsentBytes = 1024 * 1024;
 /** Requests at a time that are no calls. */
 export const maxConcurrentLookups = 8;
 /** Cancels, of a channel, of ids that are not in flight or are cancelled already. */

@@ -144,18 +144,11 @@ async function execute(
     }
     if (!(error instanceof RuntimeError))
       throw new RuntimeError("RUNTIME_UNAVAILABLE", { ...options, detail: "the backend failed" });
-    const { code: failed, op, retryable, data } = error;
+    const { code: failed, op, detail, retryable, data } = error;
     throw new RuntimeError(failed, {
-      ...{ op, retryable, data, backend: kind, cause: error.cause, partial },
-      detail: detailOf(error),
+      ...{ op, detail, retryable, data, backend: kind, cause: error.cause, partial },
     });
   }
-}
-
-/** What an error says after its code's text. */
-function detailOf({ message }: RuntimeError): string | undefined {
-  const at = message.indexOf(": ");
-  return at === -1 ? undefined : message.slice(at + 2);
 }
 
 function languageOf({ kind, languages }: BackendDefinition, { language }: ExecuteRequest): string {

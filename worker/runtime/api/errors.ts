@@ -21,7 +21,8 @@ export const runtimeErrorFacts = {
 export type RuntimeErrorCode = keyof typeof runtimeErrorFacts;
 
 /** The part of an execution that failed. */
-export type RuntimeOp = "validate" | "select" | "open" | "execute";
+export const runtimeOps = ["validate", "select", "open", "execute"] as const;
+export type RuntimeOp = (typeof runtimeOps)[number];
 
 /** What was there when an execution failed. */
 export interface PartialResult {
@@ -47,6 +48,8 @@ export interface RuntimeErrorOptions {
 export class RuntimeError extends Error {
   readonly code: RuntimeErrorCode;
   readonly op: RuntimeOp;
+  /** The message after the code's text. */
+  readonly detail: string | undefined;
   /** The kind of the backend, where one was chosen. */
   readonly backend: string | undefined;
   readonly retryable: boolean;
@@ -65,6 +68,7 @@ export class RuntimeError extends Error {
     this.name = "RuntimeError";
     this.code = code;
     this.op = options.op ?? "execute";
+    this.detail = detail;
     this.backend = options.backend;
     this.retryable = options.retryable ?? retryable;
     this.data = options.data;

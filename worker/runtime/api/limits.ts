@@ -56,7 +56,8 @@ export const limitOfKind = {
  * over it. `engine`: the interpreter or the gateway refuses. `absent`: nothing of the kind exists
  * inside.
  */
-export type Enforcer = "kernel" | "guard" | "engine" | "absent";
+export const enforcers = ["kernel", "guard", "engine", "absent"] as const;
+export type Enforcer = (typeof enforcers)[number];
 
 /** The limits that a backend has been seen to keep on this host. */
 export type Evidence = Readonly<Partial<Record<LimitKind, Enforcer>>>;

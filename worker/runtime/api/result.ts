@@ -6,7 +6,8 @@ import type { Enforcer, LimitKind } from "./limits.ts";
 import type { ToolCallRecord } from "./tool-calls.ts";
 
 /** How much a backend is to be relied on. */
-export type Readiness = "production" | "beta" | "prototype" | "stub";
+export const readinesses = ["production", "beta", "prototype", "stub"] as const;
+export type Readiness = (typeof readinesses)[number];
 
 /** The backend of an execution. */
 export interface BackendInfo {

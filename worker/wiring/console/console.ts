@@ -4,7 +4,7 @@
 import { artifactScope } from "../../artifacts/scope.ts";
 import type { ConsumedSession } from "../../broker/broker.ts";
 import { type Config, ConfigError } from "../../config/config.ts";
-import type { ConsoleConfig } from "../../config/console-config.ts";
+import type { ConsoleConfig } from "../../config/servers/console-config.ts";
 import type { CallView } from "../../console/api.ts";
 import { LocalCalls } from "../../console/calls/local-session.ts";
 import { OwnCalls, consoleCaller } from "../../console/calls/own-calls.ts";

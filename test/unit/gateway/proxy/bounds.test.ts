@@ -4,12 +4,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { FunctionTool } from "../../../../worker/gateway/functions.ts";
-import { maxRequestBytes } from "../../../../worker/gateway/proxy/frames.ts";
-import {
-  maxConcurrentLookups,
-  maxUnsentBytes,
-  maxVainCancels,
-} from "../../../../worker/gateway/proxy/host.ts";
+import { maxRequestBytes, maxUnsentBytes } from "../../../../worker/gateway/proxy/frames.ts";
+import { maxConcurrentLookups, maxVainCancels } from "../../../../worker/gateway/proxy/host.ts";
 import { maxReadSteps } from "../../../../worker/gateway/proxy/messages.ts";
 import { gatewayOf, rawChannel } from "../../../support/gateway/raw-program.ts";
 

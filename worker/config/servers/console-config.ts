@@ -2,9 +2,9 @@
  * The variables of the console, and its configuration.
  */
 import type { z } from "zod";
-import { isLoopback } from "../support/loopback.ts";
-import type { Environment } from "./variable-aliases.ts";
-import { secret, text, wholeNumber, withDefault } from "./variable-kinds.ts";
+import { isLoopback } from "../../support/loopback.ts";
+import type { Environment } from "../variable-aliases.ts";
+import { secret, text, wholeNumber, withDefault } from "../variable-kinds.ts";
 
 /** Wrong tokens are not counted: who counts can be made to refuse the right one. */
 const minTokenLength = 32;
