@@ -3,6 +3,7 @@
  */
 import type { RuntimeBackend } from "./runtime/api/backend.ts";
 import { unsafeHost } from "./runtime/api/backend.ts";
+import type { WasmOptions } from "./runtime/wasm/open.ts";
 import { type SandboxedOptions, openSandboxed } from "./wiring/runtime/sandboxed.ts";
 
 export {
@@ -40,6 +41,7 @@ export {
 export { type BackendInfo, type ExecuteResult, type Readiness } from "./runtime/api/result.ts";
 export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export { Runtime, type RuntimeLogger, type RuntimeOptions } from "./runtime/api/runtime.ts";
+export type { WasmOptions } from "./runtime/wasm/open.ts";
 export type { SandboxedOptions } from "./wiring/runtime/sandboxed.ts";
 export { type FunctionTool, createFunctionGateway } from "./gateway/functions.ts";
 export { GatewayError, type ToolGateway } from "./gateway/gateway.ts";
@@ -64,4 +66,13 @@ export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBacke
 export function openUnsafeHost(options?: SandboxedOptions): Promise<RuntimeBackend> {
   const technology = { kind: unsafeHost, backend: "host", readiness: "prototype" } as const;
   return openSandboxed(technology, options);
+}
+
+/**
+ * Opens QuickJS in WebAssembly: threads of this process, for programs that do no more than to call
+ * tools. Otherwise as {@link openBubblewrap}.
+ */
+export async function openWasm(options?: WasmOptions): Promise<RuntimeBackend> {
+  const wasm = await import("./runtime/wasm/open.ts");
+  return wasm.openWasm(options);
 }

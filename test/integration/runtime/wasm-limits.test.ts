@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RuntimeBackend } from "../../../worker/runtime/api/backend.ts";
 import {
+  leastMemoryBytes,
   maxCodeBytes,
   maxMessageBytes,
   maxRequestsAtOnce,
@@ -89,8 +90,15 @@ describe("memory", () => {
   });
 
   it("below what the engine needs runs nothing", async () => {
-    const error = await failure(execute(wasm, "1", { limits: { memoryBytes: 65_536 } }));
+    const least = { memoryBytes: leastMemoryBytes };
+    expect((await execute(wasm, "console.log(1); 1", { limits: least })).value).toBe(1);
+    const less = { memoryBytes: leastMemoryBytes - 1 };
+    const error = await failure(execute(wasm, "1", { limits: less }));
     expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "memory" } });
+  });
+
+  it("beyond what the engine addresses is what it addresses", async () => {
+    expect((await execute(wasm, "1", { limits: { memoryBytes: 2 ** 40 } })).value).toBe(1);
   });
 });
 

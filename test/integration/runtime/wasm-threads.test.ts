@@ -1,6 +1,8 @@
 /**
  * The threads of the wasm backend: how many there are, who waits for them, how they end.
  */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { maxWaitingExecutions } from "../../../worker/runtime/wasm/limits.ts";
 import { openWasm } from "../../../worker/runtime/wasm/open.ts";
@@ -115,6 +117,22 @@ it("end with the backend, and programs with them", async () => {
   await wasm[Symbol.asyncDispose]();
   expect((await running).code).toBe("RUNTIME_UNAVAILABLE");
   expect((await failure(execute(wasm, "1"))).code).toBe("RUNTIME_UNAVAILABLE");
+});
+
+it("keep no process alive that has forgotten them", async () => {
+  const code = `
+    import { openWasm } from "${import.meta.resolve("../../../worker/runtime/wasm/open.ts")}";
+    import { createFunctionGateway } from "${import.meta.resolve("../../../worker/gateway/functions.ts")}";
+    const wasm = await openWasm();
+    const waits = "await new Promise((go) => setTimeout(go, 50)); 5";
+    const { value } = await wasm.execute({ code: waits, gateway: createFunctionGateway([]) });
+    console.log(value);`;
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--input-type=module",
+    "-e",
+    code,
+  ]);
+  expect(stdout).toBe("5\n");
 });
 
 it("are not opened after an abort", async () => {

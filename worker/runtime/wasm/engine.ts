@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { RuntimeError } from "../api/errors.ts";
-import { greatestMemoryBytes, maxEngines } from "./limits.ts";
+import { greatestMemoryBytes, leastMemoryBytes, maxEngines } from "./limits.ts";
 import type { Engine } from "./messages.ts";
 
 /** The types of Node have no wasm. */
@@ -36,6 +36,10 @@ export class Engines {
 
   /** An engine whose instances have at most these bytes. Rejects with RuntimeError. */
   async of(memoryBytes: number): Promise<Engine> {
+    if (memoryBytes < leastMemoryBytes) {
+      const detail = `memory: an instance needs ${leastMemoryBytes} bytes`;
+      throw new RuntimeError("RESOURCE_LIMIT", { detail, data: { limit: "memory" } });
+    }
     const pages = Math.floor(Math.min(memoryBytes, greatestMemoryBytes) / pageBytes);
     const engine = this.#engines.get(pages) ?? this.#compile(pages);
     this.#engines.delete(pages);
@@ -61,18 +65,12 @@ function withMaximum(binary: Uint8Array, maxPages: number): Uint8Array {
     }
     // The number of memories, the flags, the initial pages.
     const initial = readNumber(binary, readNumber(binary, size.end).end + 1);
-    if (maxPages < initial.value) throw tooSmall(initial.value * pageBytes);
     const content = [1, hasMaximum, ...numberBytes(initial.value), ...numberBytes(maxPages)];
     const section = [memorySection, ...numberBytes(content.length), ...content];
     const rest = binary.subarray(size.end + size.value);
     return Buffer.concat([binary.subarray(0, at), Uint8Array.from(section), rest]);
   }
   throw new Error("the engine has no memory of its own");
-}
-
-function tooSmall(leastBytes: number): RuntimeError {
-  const detail = `memory: the engine itself needs ${leastBytes} bytes`;
-  return new RuntimeError("RESOURCE_LIMIT", { detail, data: { limit: "memory" } });
 }
 
 /** An unsigned LEB128 number. */

@@ -6,6 +6,8 @@ const mebibyte = 1024 * 1024;
 
 /** Memory of an instance, of requests that name none. */
 export const defaultMemoryBytes = 64 * mebibyte;
+/** Below, there is no room for the engine itself. */
+export const leastMemoryBytes = 4 * mebibyte;
 /** A wasm module addresses 4 GiB; V8 takes no greater maximum. */
 export const greatestMemoryBytes = 4096 * mebibyte;
 /** What the host writes into an instance, beyond what the program can allocate. */

@@ -137,7 +137,8 @@ class OwnThread implements EngineThread {
     // Compiled code loads the compiled thread, source loads source.
     const file = new URL(`./wasm-thread${extname(import.meta.url)}`, import.meta.url);
     this.#worker = new Worker(file, {
-      ...{ workerData, env: {}, stdout: true, stderr: true },
+      // Options of the process that uses the library are none of these threads'.
+      ...{ workerData, env: {}, execArgv: [], stdout: true, stderr: true },
       resourceLimits: { stackSizeMb: threadStackMb, maxOldGenerationSizeMb: threadHeapMb },
     });
     this.#ready.promise.catch(() => undefined);
@@ -145,8 +146,6 @@ class OwnThread implements EngineThread {
       .on("message", (report: ThreadReport) => this.#hear(report))
       .on("error", (error) => this.#fail(error as Error))
       .on("exit", () => this.#fail(new Error("the thread has ended")));
-    // A waiting thread keeps no process alive; a program's execution does.
-    this.#worker.unref();
   }
 
   /** Resolves when an instance waits for a program. */
@@ -184,9 +183,10 @@ class OwnThread implements EngineThread {
   }
 
   #hear(report: ThreadReport): void {
-    if (report.type === "end") this.#worker.unref();
     if (report.type !== "ready") return this.#onReport(report);
     this.#isReady = true;
+    // A waiting thread keeps no process alive.
+    this.#worker.unref();
     this.#ready.resolve();
   }
 
