@@ -19,6 +19,7 @@ const entries = {
   [`${chunks}/json-thread`]: "worker/support/json/json-thread.ts",
   [`${chunks}/check-thread`]: "worker/invocation/arguments/check-thread.ts",
   [`${chunks}/export-thread`]: "worker/telemetry/tracing/export-thread.ts",
+  [`${chunks}/wasm-thread`]: "worker/runtime/wasm/wasm-thread.ts",
 };
 
 const bundle = await rolldown({

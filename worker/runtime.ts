@@ -7,6 +7,7 @@ import type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
 import type { RemoteOptions } from "./runtime/service/remote.ts";
 import type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
 import type { SandboxTechnology } from "./wiring/runtime/sandboxed.ts";
+import type { WasmOptions } from "./runtime/wasm/open.ts";
 
 export type { CatalogEntry } from "./gateway/catalog.ts";
 export type { FunctionTool } from "./gateway/functions.ts";
@@ -78,6 +79,7 @@ export {
   type ActivityRequest,
   temporalActivity,
 } from "./runtime/temporal.ts";
+export type { WasmOptions } from "./runtime/wasm/open.ts";
 
 /**
  * Opens sandboxes by bubblewrap, the default: an own process in own namespaces, without a network.
@@ -120,4 +122,13 @@ export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend
 export async function serveRuntime(options: ServeOptions): Promise<RuntimeService> {
   const service = await import("./runtime/service/server.ts");
   return service.serveRuntime(options);
+}
+
+/**
+ * Opens QuickJS in WebAssembly: threads of this process, for programs that do no more than to call
+ * tools. Otherwise as {@link openBubblewrap}.
+ */
+export async function openWasm(options?: WasmOptions): Promise<RuntimeBackend> {
+  const wasm = await import("./runtime/wasm/open.ts");
+  return wasm.openWasm(options);
 }

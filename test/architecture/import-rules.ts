@@ -152,6 +152,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   // Bundled into the page: a dependency so that the list of parts of a release names it.
   preact: ["console/"],
   "prom-client": ["worker/telemetry/metrics/exposition.ts"],
+  "quickjs-wasi": ["worker/runtime/wasm/"],
   "read-tls-client-hello": ["worker/egress/first-bytes.ts"],
   ws: ["harness/fakes/solace/servers.ts", "worker/runtime/service/"],
   yauzl: ["worker/manifest/toolsets/"],
@@ -190,7 +191,7 @@ export const lazyPackages: readonly string[] = [
   ...["@aws-sdk/client-s3", "@google-cloud/storage", "google-auth-library"],
   ...["@peculiar/x509", "reflect-metadata"],
   ...["amqplib", "solclientjs"],
-  ...["minisearch", "prom-client"],
+  ...["minisearch", "prom-client", "quickjs-wasi"],
 ];
 
 /**

@@ -16,8 +16,10 @@ const testingPath = join(root, "worker/runtime/testing.ts");
 test("exports these values", () => {
   expect(Object.keys(testing).sort()).toEqual(["backendContract", "gatewayContract"]);
   expect(Object.keys(entry).sort()).toEqual([
-    ...["GatewayError", "Runtime", "RuntimeError", "codeEngine", "createFunctionGateway"],
-    ...["defineBackend", "openBubblewrap", "openUnsafeHost", "runtimeProfiles", "unsafeHost"],
+    ...["ActivityError", "GatewayError", "Runtime", "RuntimeError", "codeEngine"],
+    ...["createFunctionGateway", "declaredBackend", "defineBackend", "openBubblewrap"],
+    ...["openRemote", "openUnsafeHost", "openWasm", "runtimeProfiles", "serveRuntime"],
+    ...["temporalActivity", "unsafeHost"],
   ]);
 });
 

@@ -49,15 +49,18 @@ const trialSeconds = 15;
 /**
  * Opens a technology and tries its limits. The caller owns the backend. Throws RuntimeError
  * `RUNTIME_UNAVAILABLE` where the host cannot run it; the signal's reason.
+ *
+ * @param log of a worker, in place of the options' logger
  */
 export async function openSandboxed(
   { kind, backend, readiness }: SandboxTechnology,
   options: SandboxedOptions = {},
+  log: Logger = backendLog(options.logger, kind === unsafeHost ? "error" : "warn"),
 ): Promise<RuntimeBackend> {
   const { signal = new AbortController().signal } = options;
   await using stack = new AsyncDisposableStack();
   try {
-    const code = stack.use(await openCode(kind, backend, options, signal));
+    const code = stack.use(await openCode(kind, backend, options, { log, signal }));
     const evidence = await code.tryLimits();
     const { languages, facts } = code;
     const owned = stack.move();
@@ -77,11 +80,9 @@ async function openCode(
   kind: string,
   backend: string,
   options: SandboxedOptions,
-  signal: AbortSignal,
+  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<SandboxedCode> {
   await using stack = new AsyncDisposableStack();
-  // The runtime warns of a backend without isolation.
-  const log = backendLog(options.logger, kind === unsafeHost ? "error" : "warn");
   const settings: RuntimeSettings = {
     languages: options.languages ?? programLanguages,
     defaultProfile: sandboxProfileName("standard"),

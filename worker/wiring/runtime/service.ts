@@ -36,7 +36,7 @@ export async function openService(
     readiness: "production",
   } as const;
   const backend = stack.use(
-    await openSandboxed(technology, { maxConcurrent, variables, log, signal }),
+    await openSandboxed(technology, { maxConcurrent, variables, signal }, log),
   );
   const onError = (error: unknown): void => logEvent(log, "runtime.failed", { err: error });
   const service = await serveRuntime({ backend, host, port, token, tls, onError }).catch(
