@@ -26,7 +26,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--no-programs"]:
         # Before anything of the tool can be imported.
         try:
-            from __main__.no_programs import refuse_programs
+            from __main__.restrictions.no_programs import refuse_programs
 
             refuse_programs()
         except Exception as error:
