@@ -116,6 +116,8 @@ class PythonRunner implements ToolRunner {
     // -I: nothing from the environment or the user's home decides what is imported; installed
     // packages stay.
     const runner = [executable, "-I", "-B", join(insidePaths.runner, "tool_runner", "__main__.py")];
+    const addsFilter = profile.systemCalls === "strict";
+    if (addsFilter) runner.push("--no-programs");
     const argsFile = join(workDirInside, workDirNames.args);
     const ahead = [tool.module, insidePaths.pythonTools, argsFile];
     return {
@@ -132,9 +134,9 @@ class PythonRunner implements ToolRunner {
       ),
       memoryBound: "address-space",
       toolsPath: insidePaths.pythonTools,
-      launch: { argv: [...runner, argsFile] },
-      park: { argv: [...runner, "--park", ...ahead] },
-      template: { argv: [...runner, "--template", ...ahead] },
+      launch: { addsFilter, argv: [...runner, argsFile] },
+      park: { addsFilter, argv: [...runner, "--park", ...ahead] },
+      template: { addsFilter, argv: [...runner, "--template", ...ahead] },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isPublicOnly, meet } from "../protocol/network-meet.ts";
 import type { Network } from "../protocol/network-rules.ts";
 import { type Limits, limitNames } from "../protocol/resource-limits.ts";
-import { type Profile, idleStartModes, tightestProfile } from "./profile.ts";
+import { type Profile, idleStartModes, systemCallFilters, tightestProfile } from "./profile.ts";
 import { backendNames } from "./registry.ts";
 
 /** What an operator says of one tool in place of its profile. */
@@ -72,6 +72,7 @@ function tighterOf(a: Profile, b: Profile): Profile {
     readsEtc: a.readsEtc && b.readsEtc,
     hasVar: a.hasVar && b.hasVar,
     terminals: a.terminals && b.terminals,
+    systemCalls: tighterWord(systemCallFilters, a.systemCalls, b.systemCalls),
     autoStart: tighterWord(idleStartModes, a.autoStart, b.autoStart),
   };
 }

@@ -14,6 +14,13 @@ const MiB = 1024 * 1024;
 export const idleStartModes = ["pool", "template"] as const;
 export type IdleStartMode = (typeof idleStartModes)[number];
 
+/**
+ * Filters of system calls, from tight to wide. `strict` has no network calls, and the runners of
+ * Python refuse new programs besides; see SECURITY.md.
+ */
+export const systemCallFilters = ["strict", "usual"] as const;
+export type SystemCallFilter = (typeof systemCallFilters)[number];
+
 /** A profile. Every name below it receives this record, never the name. */
 export interface Profile {
   readonly name: string;
@@ -30,6 +37,7 @@ export interface Profile {
    * few.
    */
   readonly terminals: boolean;
+  readonly systemCalls: SystemCallFilter;
   /** How sandboxes are made before calls come, for tools that leave it to the worker. */
   readonly autoStart: IdleStartMode;
 }
@@ -60,6 +68,7 @@ export const restrictiveProfile: Profile = {
   readsEtc: false,
   hasVar: false,
   terminals: false,
+  systemCalls: "usual",
   autoStart: "pool",
 };
 
@@ -93,6 +102,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       readsEtc: false,
       hasVar: false,
       terminals: false,
+      systemCalls: "usual" as const,
       autoStart: "template" as const,
     },
     {
@@ -114,6 +124,7 @@ export const builtInProfiles: Profiles = new Map<string, Profile>(
       readsEtc: true,
       hasVar: true,
       terminals: true,
+      systemCalls: "usual" as const,
       autoStart: "template" as const,
     },
   ].map((profile) => [profile.name, profile]),

@@ -22,6 +22,7 @@ import {
   builtInProfiles,
   type Profile,
   type Profiles,
+  systemCallFilters,
   tightestProfile,
 } from "./profile.ts";
 import { backendNames, isolates } from "./registry.ts";
@@ -60,6 +61,10 @@ const shape = {
   reads_etc: z.boolean(flag).nullish().describe("Whether the host's /etc is visible read-only."),
   has_var: z.boolean(flag).nullish().describe("Whether a private /var exists."),
   terminals: z.boolean(flag).nullish().describe("Whether tools can open pseudo terminals."),
+  system_calls: z
+    .enum(systemCallFilters, accepts(`one of ${systemCallFilters.join(", ")}`))
+    .nullish()
+    .describe("Filter of system calls: `strict` has no network calls."),
   auto_start: z
     .enum(idleStartModes, accepts(`one of ${idleStartModes.join(", ")}`))
     .nullish()
@@ -197,6 +202,7 @@ function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Prof
     readsEtc: fields.reads_etc ?? base.readsEtc,
     hasVar: fields.has_var ?? base.hasVar,
     terminals: fields.terminals ?? base.terminals,
+    systemCalls: fields.system_calls ?? base.systemCalls,
     autoStart: fields.auto_start ?? base.autoStart,
   };
 }

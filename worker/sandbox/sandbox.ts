@@ -74,6 +74,8 @@ export interface Launch {
   readonly argv: readonly string[];
   /** Whether the command reads its standard input from `Execution.stdin`, and not /dev/null. */
   readonly hasStdin?: boolean;
+  /** Whether the command itself adds a filter of system calls, on all of its threads. */
+  readonly addsFilter?: boolean;
 }
 
 /** The end of what a stream held, up to its cap. */

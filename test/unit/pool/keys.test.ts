@@ -73,6 +73,7 @@ describe("a sandbox of a profile", () => {
     { readsEtc: true },
     { hasVar: true },
     { terminals: true },
+    { systemCalls: "strict" },
     { backend: "host" },
     { autoStart: "template" },
   ] as const;

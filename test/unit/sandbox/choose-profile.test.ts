@@ -160,8 +160,10 @@ describe("the profile of a call", () => {
     ["terminals", own({ network: "none", terminals: true })],
     ["the backend", own({ network: "none", backend: "host" })],
     ["how sandboxes are made ahead", own({ network: "none", autoStart: "template" })],
+    ["system calls", own({ network: "none", systemCalls: "usual" })],
   ])("is the default when what a request names is wider by %s, whatever else it is", (_, wide) => {
-    const fallback = own({ name: "default", network: "none", autoStart: "pool" });
+    const tight = { autoStart: "pool", systemCalls: "strict" } as const;
+    const fallback = own({ name: "default", network: "none", ...tight });
     expect(chosen({ requested: wide, fallback })).toEqual(fallback);
   });
 
@@ -283,6 +285,7 @@ const profiles = fc.record<Profile>({
   readsEtc: fc.boolean(),
   hasVar: fc.boolean(),
   terminals: fc.boolean(),
+  systemCalls: fc.constantFrom("strict", "usual"),
   autoStart: fc.constantFrom("pool", "template"),
 });
 const anyOverrides = fc.record<ProfileOverrides>({

@@ -52,6 +52,7 @@ profiles:
     reads_etc: true
     has_var: true
     terminals: true
+    system_calls: strict
     auto_start: template
     backend:
     limits:
@@ -78,6 +79,7 @@ profiles:
       readsEtc: true,
       hasVar: true,
       terminals: true,
+      systemCalls: "strict",
       autoStart: "template",
     });
   });
@@ -120,7 +122,8 @@ profiles:
 
 describe("a file is refused with the place of what is wrong:", () => {
   const shape = 'a map with "version" and "profiles"';
-  const keys = "extends, backend, network, reads_etc, has_var, terminals, auto_start, limits";
+  const keys =
+    "extends, backend, network, reads_etc, has_var, terminals, system_calls, auto_start, limits";
   const limitKeys = limitNames.map((name) => limitFacts[name].field).join(", ");
   test.for<[string, string, string[]]>([
     ["empty", "", [`1:1: expected ${shape}, found nothing`]],

@@ -23,6 +23,17 @@ if __name__ == "__main__":
     # With a path, this module is a package: the runner's modules become `__main__.runner` and so
     # on, names that no module of a tool can have or hide.
     __path__ = [_here]
+    if sys.argv[1:2] == ["--no-programs"]:
+        # Before anything of the tool can be imported.
+        try:
+            from __main__.restrictions.no_programs import refuse_programs
+
+            refuse_programs()
+        except Exception as error:
+            sys.exit(f"tool_runner: new programs cannot be refused: {error!r}")
+        for arguments in (sys.argv, getattr(sys, "orig_argv", [])):  # From Python 3.10 on.
+            if "--no-programs" in arguments:
+                arguments.remove("--no-programs")
     if sys.argv[1:2] == ["--park"]:
         from __main__.parked import park as main
     elif sys.argv[1:2] == ["--template"]:

@@ -66,6 +66,8 @@ export const processOptionsOfTemplates = {
  * `net.core.bpf_jit_limit`.
  */
 export const setModeFilter = 1;
+/** Its flag SECCOMP_FILTER_FLAG_TSYNC: the program is for every thread of the process. */
+export const syncThreads = 1;
 
 /** Levels of setsockopt(2). */
 const levels = { socket: 1, tcp: 6 } as const;

@@ -27,7 +27,7 @@ import { bwrapOptions } from "./argv.ts";
 import type { HostFacts } from "./probe/probe.ts";
 import type { BwrapExecution } from "./execution.ts";
 import { startBwrap } from "./process.ts";
-import { isFilteredArch, seccompProgram } from "./seccomp/seccomp.ts";
+import { templateFilter, toolFilter } from "./filters.ts";
 import { WakeChannel } from "./idle/wake-channel.ts";
 
 /** Milliseconds in which a command that failed before its start is seen to have ended. */
@@ -143,7 +143,7 @@ export class ColdSandbox implements Sandbox {
         bwrapBin,
         ownerTag,
         uid,
-        seccomp: isTemplate ? templateFilter() : host.seccomp,
+        seccomp: isTemplate ? templateFilter(profile, launch) : toolFilter(host, profile, launch),
         hasChannel: kind === "wait",
         hasStdin: kind === "call" && (launch.hasStdin ?? false),
         // That of a template's child is the child's own.
@@ -220,10 +220,6 @@ function filesOf(network: SandboxNetwork | undefined): readonly ReadOnlyMount[] 
 export function waiting(execution: BwrapExecution): WaitingCommand {
   if (execution.channel === undefined) throw new Error("the command has no channel");
   return { execution, channel: new WakeChannel(execution.channel) };
-}
-
-function templateFilter(): Uint8Array | undefined {
-  return isFilteredArch(process.arch) ? seccompProgram(process.arch, "template") : undefined;
 }
 
 /** Mount points of tmpfs that a tool can write to. */

@@ -23,7 +23,7 @@ export function runtimeSandboxProfiles(backend: string): ReadonlyMap<string, Pro
     standard: { ...closed, name: sandboxProfileName("standard") },
     hardened: {
       ...restrictiveProfile,
-      ...{ backend, name: sandboxProfileName("hardened") },
+      ...{ backend, name: sandboxProfileName("hardened"), systemCalls: "strict" },
       limits: Object.fromEntries(least) as Limits,
     },
   };

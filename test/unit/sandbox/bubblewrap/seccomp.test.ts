@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { test as propertyTest, fc } from "../../../support/properties/property.ts";
 import { describe, expect, test } from "vitest";
 import {
+  type FilterOptions,
   isFilteredArch,
   seccompProgram,
 } from "../../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
@@ -13,6 +14,7 @@ import {
   type FilteredArch,
   type SyscallNumbers,
   inspectedCalls,
+  networkCalls,
   refusedCalls,
   unfitCalls,
   unknownCalls,
@@ -376,6 +378,76 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", { tags: "promise-S
   });
 });
 
+describe.each(["x64", "arm64"] as const)(
+  "the strict filter for %s",
+  { tags: ["promise-S5", "promise-S40"] },
+  (arch) => {
+    const compile = (options: FilterOptions) => new BpfProgram(seccompProgram(arch, options));
+    const programs = {
+      usual: compile({}),
+      strict: compile({ systemCalls: "strict" }),
+      adding: compile({ systemCalls: "strict", addsFilter: true }),
+      template: compile({ systemCalls: "strict", use: "template" }),
+    };
+    const ask = (kind: keyof typeof programs, numbers: SyscallNumbers, ...args: number[]) => {
+      const call = { number: numbers[arch]!, arch: auditArchs[arch], arguments: args.map(BigInt) };
+      return outcomeOf(programs[kind].run(call));
+    };
+    const { socket, socketpair, seccomp } = inspectedCalls;
+
+    test("has no socket of any family, and no call that reaches others by an address", () => {
+      for (const kind of ["strict", "adding"] as const) {
+        for (let family = 0; family < lastFamily; family++)
+          expect(ask(kind, socket, family)).toBe("EPERM");
+        for (const numbers of Object.values(networkCalls)) expect(ask(kind, numbers)).toBe("EPERM");
+      }
+    });
+
+    test("has connected pairs of local sockets, and no others", () => {
+      const [SOCK_NONBLOCK, SOCK_CLOEXEC, AF_UNIX] = [0x800, 0x8_0000, 1];
+      const flags = [0, SOCK_NONBLOCK, SOCK_CLOEXEC, SOCK_NONBLOCK | SOCK_CLOEXEC];
+      const passing = Array.from({ length: 16 }, (_, type) => type).filter((type) =>
+        flags.every((flag) => ask("strict", socketpair, AF_UNIX, type | flag) === "allowed"),
+      );
+      const [SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET] = [1, 2, 5];
+      expect(passing).toEqual([SOCK_STREAM, SOCK_SEQPACKET]);
+      for (const flag of flags)
+        expect(ask("strict", socketpair, AF_UNIX, SOCK_DGRAM | flag)).toBe("EPERM");
+      for (let family = 2; family < lastFamily; family++)
+        expect(ask("strict", socketpair, family, SOCK_STREAM)).toBe("EPERM");
+    });
+
+    test("passes a filter that a runner adds on all threads, and no other way to add one", () => {
+      const [SET_MODE_FILTER, TSYNC, LOG, NEW_LISTENER] = [1, 1, 2, 8];
+      expect(ask("adding", seccomp, SET_MODE_FILTER, TSYNC)).toBe("allowed");
+      for (const flags of [0, LOG, NEW_LISTENER, TSYNC | LOG])
+        expect(ask("adding", seccomp, SET_MODE_FILTER, flags)).toBe("EINVAL");
+      for (const kind of ["usual", "strict", "template"] as const)
+        expect(ask(kind, seccomp, SET_MODE_FILTER, TSYNC)).toBe("EINVAL");
+      const PR_SET_SECCOMP = 22;
+      expect(ask("adding", inspectedCalls.prctl, PR_SET_SECCOMP)).toBe("EINVAL");
+    });
+
+    test("lets children of a template connect to the worker, and never listen", () => {
+      const { connect, bind, listen } = networkCalls;
+      expect(ask("template", connect)).toBe("allowed");
+      expect(ask("template", socket, Number(allowedFamilies.AF_UNIX))).toBe("allowed");
+      for (const numbers of [bind, listen]) expect(ask("template", numbers)).toBe("EPERM");
+    });
+
+    test("decides all other calls as the usual one does", () => {
+      const own = new Set(
+        [socket, socketpair, ...Object.values(networkCalls)].map((numbers) => numbers[arch]),
+      );
+      for (let number = 0; number < 512; number++) {
+        if (own.has(number)) continue;
+        const call = { number, arch: auditArchs[arch], arguments: [] };
+        expect(programs.strict.run(call)).toBe(programs.usual.run(call));
+      }
+    });
+  },
+);
+
 test("the filter for x64 kills what calls by numbers of the x32 ABI", () => {
   const program = new BpfProgram(seccompProgram("x64"));
   const x32Bit = 0x4000_0000;
@@ -430,6 +502,7 @@ describe("the calls of the filter", () => {
         ...inspectedCalls,
         ...unknownCalls,
         ...unfitCalls,
+        ...networkCalls,
       };
       const known = Object.entries(ours).flatMap(([name, numbers]) => {
         const number = numbers[arch];

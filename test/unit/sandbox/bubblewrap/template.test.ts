@@ -30,7 +30,7 @@ const host = {
 
 describe.each(archs)("the filter of a template on %s", (arch) => {
   const [usual, wider] = (["tool", "template"] as const).map(
-    (use) => new BpfProgram(seccompProgram(arch, use)),
+    (use) => new BpfProgram(seccompProgram(arch, { use })),
   );
   const asked = (program: BpfProgram | undefined, number: number, ...args: number[]) =>
     program!.run({ arch: auditArchs[arch], number, arguments: args.map(BigInt) });

@@ -22,11 +22,14 @@ import {
   refusedSettings,
   setDumpable,
   setModeFilter,
+  syncThreads,
 } from "../call-options.ts";
+import type { SystemCallFilter } from "../../profile.ts";
 import {
   type FilteredArch,
   type SyscallNumbers,
   inspectedCalls,
+  networkCalls,
   refusedCalls,
   unfitCalls,
   unknownCalls,
@@ -112,10 +115,28 @@ const socketFamilies = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 const netlinkRoute = 0;
 
 /**
+ * Types of sockets that talk to their peer only, with any of SOCK_NONBLOCK and SOCK_CLOEXEC: an
+ * unconnected one could send to others by their address.
+ */
+const connectedTypes = [1, 5].flatMap((type) =>
+  [0, 0x800].flatMap((blocking) => [0, 0x8_0000].map((closing) => type | blocking | closing)),
+);
+
+/**
  * What a filter is for: what runs a tool, or what makes sandboxes for tools, each of which puts on
  * the other one besides.
  */
 export type FilterUse = "tool" | "template";
+
+/** What decides a filter beside its architecture. */
+export interface FilterOptions {
+  /** `tool` unless given. */
+  readonly use?: FilterUse;
+  /** `usual` unless given. */
+  readonly systemCalls?: SystemCallFilter;
+  /** Whether it passes the one operation by which a process adds a filter on all its threads. */
+  readonly addsFilter?: boolean;
+}
 
 /** Calls that a template needs besides, to make its children and to place them. */
 const callsOfTemplates: ReadonlySet<string> = new Set(["unshare", "mount", "sched_setaffinity"]);
@@ -131,13 +152,13 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
  * every descriptor with EINVAL, refuses those that no tool needs with EPERM, and lets everything
  * else pass.
  */
-export function seccompProgram(arch: FilteredArch, use: FilterUse = "tool"): Uint8Array {
+export function seccompProgram(arch: FilteredArch, options: FilterOptions = {}): Uint8Array {
   return encode([
     load(offsets.arch),
     ...unlessEqual(auditArchs[arch], [giveBack(actions.killProcess)]),
     load(offsets.number),
     ...(arch === "x64" ? onAtLeast(x32Bit, [giveBack(actions.killProcess)]) : []),
-    ...decide(rulesOf(arch, use), actions.allow),
+    ...decide(rulesOf(arch, options), actions.allow),
   ]);
 }
 
@@ -148,8 +169,16 @@ function decide(rules: readonly Rule[], otherwise: number): readonly Instruction
   );
 }
 
-function rulesOf(arch: FilteredArch, use: FilterUse): readonly Rule[] {
-  const inspected = use === "template" ? inspectionsOfTemplates : inspections;
+function rulesOf(
+  arch: FilteredArch,
+  { use = "tool", systemCalls = "usual", addsFilter = false }: FilterOptions,
+): readonly Rule[] {
+  const isStrict = systemCalls === "strict";
+  const inspected = {
+    ...(use === "template" ? inspectionsOfTemplates : inspections),
+    ...(isStrict && use === "tool" ? inspectionsOfStrict : {}),
+    ...(addsFilter ? { seccomp: allowSyncedFilter() } : {}),
+  };
   const refused = Object.entries(refusedCalls).filter(
     ([name]) => use !== "template" || !callsOfTemplates.has(name),
   );
@@ -166,7 +195,14 @@ function rulesOf(arch: FilteredArch, use: FilterUse): readonly Rule[] {
     ...failing(unknownCalls, errnos.ENOSYS),
     ...failing(unfitCalls, errnos.EINVAL),
     ...failing(Object.fromEntries(refused), errnos.EPERM),
+    ...(isStrict ? failing(strictlyRefused(use), errnos.EPERM) : []),
   ];
+}
+
+/** Children of a template connect to the worker before they put on a tool's filter. */
+function strictlyRefused(use: FilterUse): Readonly<Record<string, SyscallNumbers>> {
+  const { connect, ...others } = networkCalls;
+  return use === "template" ? others : { connect, ...others };
 }
 
 /** Fails the call when an argument is one of `values`, else lets it pass. */
@@ -208,6 +244,15 @@ function allowProtocols(family: number, protocols: readonly number[]): readonly 
   return [
     load(offsets.argument(0)),
     ...onEqual(family, allowOnly(protocols, errnos.EPROTONOSUPPORT, 2)),
+  ];
+}
+
+/** Passes a filter for all threads, and no other way to add one. */
+function allowSyncedFilter(): readonly Instruction[] {
+  return [
+    load(offsets.argument(0)),
+    ...onEqual(setModeFilter, allowOnly([syncThreads], errnos.EINVAL, 1)),
+    giveBack(actions.allow),
   ];
 }
 
@@ -275,4 +320,14 @@ const inspectionsOfTemplates: typeof inspections = {
   ...inspections,
   clone: oneTable(),
   prctl: allowProcessOptions({ ...processOptions, ...processOptionsOfTemplates }),
+};
+
+/** No socket but connected pairs. */
+const inspectionsOfStrict: Partial<typeof inspections> = {
+  socket: [giveBack(actions.fail(errnos.EPERM))],
+  socketpair: [
+    load(offsets.argument(0)),
+    ...unlessEqual(socketFamilies.unix, [giveBack(actions.fail(errnos.EPERM))]),
+    ...allowOnly(connectedTypes, errnos.EPERM, 1),
+  ],
 };

@@ -82,6 +82,13 @@ export const unfitCalls: Readonly<Record<string, SyscallNumbers>> = {
   sendfile: call(40, 71),
 };
 
+/** Calls that a strict filter refuses besides: those that reach or await others by an address. */
+export const networkCalls = {
+  connect: call(42, 203),
+  bind: call(49, 200),
+  listen: call(50, 201),
+} as const;
+
 /** Calls that no tool needs, and that reach parts of the kernel with a history. */
 export const refusedCalls: Readonly<Record<string, SyscallNumbers>> = {
   // Namespaces and mounts.

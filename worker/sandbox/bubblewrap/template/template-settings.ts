@@ -6,6 +6,7 @@ import type { Limits } from "../../../protocol/resource-limits.ts";
 import { rlimitsFor } from "../../rlimits.ts";
 import { SandboxError, type SandboxRequest } from "../../sandbox.ts";
 import { memoryDirectories } from "../cold-sandbox.ts";
+import { toolFilter } from "../filters.ts";
 import type { HostFacts } from "../probe/probe.ts";
 
 /**
@@ -26,7 +27,8 @@ export function templateSettings(
   limits: Limits,
   host: HostFacts,
 ): string {
-  if (host.seccomp === undefined)
+  const filter = toolFilter(host, profile);
+  if (filter === undefined)
     throw unfit("there is no system-call filter for the children of a template");
   if (host.proc !== "fresh")
     throw unfit("the children of a template cannot have a /proc of their own");
@@ -38,7 +40,7 @@ export function templateSettings(
     terminals: profile.terminals,
     gateway: hasGateway ?? false,
     tmpfs: Object.fromEntries(directories.map((directory) => [directory, size])),
-    filter: Buffer.from(host.seccomp).toString("hex"),
+    filter: Buffer.from(filter).toString("hex"),
     // JSON writes null for those that are infinite.
     limits: Object.fromEntries(
       rlimits.map(({ name, soft, hard }) => [name.toUpperCase(), [soft, hard]]),
