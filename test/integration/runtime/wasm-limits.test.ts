@@ -2,7 +2,9 @@
  * What programs in the wasm backend cannot exceed: memory, time, depth, output, calls.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ToolGateway } from "../../../worker/gateway/gateway.ts";
 import type { RuntimeBackend } from "../../../worker/runtime/api/backend.ts";
+import { Engines } from "../../../worker/runtime/wasm/engine.ts";
 import {
   leastMemoryBytes,
   maxCodeBytes,
@@ -15,6 +17,21 @@ import { gatewayOf } from "../../support/gateway/raw-program.ts";
 import { execute, failure } from "../../support/runtime/programs.ts";
 
 const mebibyte = 1024 * 1024;
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): void;
+}
+
+/** The types of Node have no wasm. */
+declare const WebAssembly: {
+  readonly Instance: new (
+    module: object,
+    imports: object,
+  ) => {
+    readonly exports: { readonly memory: Memory };
+  };
+};
 
 let wasm: RuntimeBackend;
 beforeAll(async () => {
@@ -67,6 +84,17 @@ describe("memory", () => {
     const before = process.memoryUsage.rss();
     for (let count = 0; count < 8; count++) await execute(wasm, fill);
     expect(process.memoryUsage.rss() - before).toBeLessThan(3 * 64 * mebibyte);
+  });
+
+  it("has its maximum in the engine itself, whatever that counts", async () => {
+    const engines = await Engines.load();
+    const { module } = await engines.of(limits.memoryBytes + 1);
+    const ignore = new Proxy({}, { get: () => () => 0 });
+    const { exports } = new WebAssembly.Instance(module, new Proxy({}, { get: () => ignore }));
+    const { memory } = exports;
+    const pages = limits.memoryBytes / 65_536 - memory.buffer.byteLength / 65_536;
+    memory.grow(pages);
+    expect(() => memory.grow(1)).toThrow(RangeError);
   });
 
   it("cannot be stretched by holes", async () => {
@@ -244,12 +272,19 @@ describe("sizes", () => {
   });
 
   it("of requests and answers", async () => {
-    const large = { id: "large", run: () => ({ text: "x".repeat(maxMessageBytes) }) };
-    const echo = { id: "echo", run: () => ({}) };
+    // Gateways of this project refuse such a result themselves.
+    const runTool = async (id: string) => ({
+      structured: { text: id === "large" ? "x".repeat(maxMessageBytes) : "" },
+      artifacts: [],
+    });
+    const gateway = new Proxy<ToolGateway>(gatewayOf(), {
+      get: (target, name) =>
+        name === "runTool" ? runTool : (Reflect.get(target, name) as unknown),
+    });
     const code = `
       const codeOf = (call) => call.then(() => "done", ({ code }) => code);
       [await codeOf(tools.large()), await codeOf(tools.echo({ a: "x".repeat(2 ** 20) }))]`;
-    const { value } = await execute(wasm, code, { gateway: gatewayOf(large, echo) });
+    const { value } = await execute(wasm, code, { gateway });
     expect(value).toEqual(["RESOURCE_EXHAUSTED", "INVALID_REQUEST"]);
   });
 

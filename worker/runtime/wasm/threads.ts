@@ -95,10 +95,11 @@ export class Threads implements AsyncDisposable {
     }
   }
 
-  /** A thread that is ready, if there is one. */
+  /** The thread that was used last of those that are ready, if there are any. */
   #take(): OwnThread {
     const idle = [...this.#idle];
-    const thread = idle.find(({ isReady }) => isReady) ?? idle[0] ?? new OwnThread(this.#engine);
+    const thread =
+      idle.findLast(({ isReady }) => isReady) ?? idle[0] ?? new OwnThread(this.#engine);
     this.#idle.delete(thread);
     return thread;
   }
