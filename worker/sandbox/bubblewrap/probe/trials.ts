@@ -3,9 +3,10 @@
  */
 import { type Profile, builtInProfiles } from "../../profile.ts";
 import { type HardLimits, clampLimits, limitPrefix } from "../../rlimits.ts";
+import type { SystemDirectory } from "../../proc/host.ts";
 import {
   type ProcVariant,
-  type SystemDirectory,
+  
   bwrapOptions,
   hostName,
   trialOptions,

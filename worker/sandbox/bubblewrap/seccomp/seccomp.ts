@@ -22,7 +22,7 @@ import {
   refusedSettings,
   setDumpable,
   setModeFilter,
-} from "../call-options.ts";
+} from "../../syscalls/call-options.ts";
 import {
   type FilteredArch,
   type SyscallNumbers,
@@ -30,7 +30,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "./syscalls.ts";
+} from "../../syscalls/syscalls.ts";
 
 /** What the kernel does with the call: linux/seccomp.h. */
 const actions = {
