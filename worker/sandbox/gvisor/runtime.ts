@@ -45,6 +45,7 @@ export class GvisorRuntime implements OciRuntime {
   readonly unenforced = unenforced;
   readonly sharesKernel = false;
   readonly makesGroups = false;
+  readonly memoryFile = "runsc-memory";
   readonly cgroups: Cgroups | undefined;
   readonly #runscBin: string;
   readonly #clock: Clock;

@@ -69,13 +69,14 @@ export async function openOci(
     runtime,
     bundles: directory,
     userId: uid ?? process.getuid?.() ?? 0,
+    uid,
     clock,
     monitor: new ResourceMonitor(),
     hardLimits: parseHardLimits(await readFile("/proc/self/limits", "utf8")),
     cpuIds: await allowedCpus(),
     systemDirectories: await systemDirectories(),
   };
-  const backend = new OciBackend(options, parts, workDirs, shared, opened.move());
+  const backend = new OciBackend(parts, workDirs, shared, opened.move());
   try {
     return { backend, trial: await backend.tryOnce(trialArgv, signal) };
   } catch (error) {
@@ -85,7 +86,6 @@ export async function openOci(
 }
 
 class OciBackend implements SandboxBackend {
-  readonly #options: BackendOptions;
   readonly #parts: OciSandboxParts;
   readonly #workDirs: WorkDirs;
   readonly #shared: SharedDirectories;
@@ -93,13 +93,11 @@ class OciBackend implements SandboxBackend {
   #turn = 0;
 
   constructor(
-    options: BackendOptions,
     parts: OciSandboxParts,
     workDirs: WorkDirs,
     shared: SharedDirectories,
     opened: AsyncDisposable,
   ) {
-    this.#options = options;
     this.#parts = parts;
     this.#workDirs = workDirs;
     this.#shared = shared;
@@ -150,7 +148,7 @@ class OciBackend implements SandboxBackend {
 
   async #make(request: SandboxRequest): Promise<OciSandbox> {
     const workDir = await this.#workDirs.take();
-    return new OciSandbox(this.#parts, request, workDir, this.#options.newId(), this.#turn++);
+    return new OciSandbox(this.#parts, request, workDir, this.#turn++);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

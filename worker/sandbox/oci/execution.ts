@@ -24,21 +24,21 @@ const signalNames = new Map(
     .map(([name, number]) => [number, name]),
 );
 
-/** What an execution is made of. It owns child and usage. */
+/** What an execution is made of. It owns all but the clock. */
 export interface OciExecutionParts {
   readonly child: Subprocess;
   readonly container: OciContainer;
   readonly usage: SandboxUsage;
   /** Whether the host's processes are the sandbox's. */
   readonly countsProcesses: boolean;
+  readonly gateway: Duplex | undefined;
   readonly clock: Clock;
 }
 
 /** A running container. */
 export class OciExecution implements Execution {
   readonly exited: Promise<ExitReport>;
-  /** A runtime hands no descriptor on. */
-  readonly gateway: Duplex | undefined = undefined;
+  readonly gateway: Duplex | undefined;
   readonly #child: Subprocess;
   readonly #container: OciContainer;
   readonly #usage: SandboxUsage;
@@ -50,7 +50,8 @@ export class OciExecution implements Execution {
   #exceeded: LimitReached | undefined;
   #failure: SandboxError | undefined;
 
-  constructor({ child, container, usage, countsProcesses, clock }: OciExecutionParts) {
+  constructor({ child, container, usage, countsProcesses, gateway, clock }: OciExecutionParts) {
+    this.gateway = gateway;
     this.#child = child;
     this.#container = container;
     this.#usage = usage;
@@ -111,6 +112,7 @@ export class OciExecution implements Execution {
       return this.#report(exit, started, this.#clock.monotonicMs() - startMs);
     } finally {
       this.#isOver = true;
+      this.gateway?.destroy();
       this.#child.close();
     }
   }

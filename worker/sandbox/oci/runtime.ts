@@ -20,6 +20,8 @@ export interface OciRuntime extends AsyncDisposable {
   readonly makesGroups: boolean;
   /** Groups that the runtime's processes join; undefined where the runtime makes its own. */
   readonly cgroups: Cgroups | undefined;
+  /** See `SandboxUsageOptions.memoryFile`. */
+  readonly memoryFile: string | undefined;
   /** What the worker samples, of the host's processes behind a sandbox: `Infinity` is not. */
   sampled(limits: Limits): Limits;
   /** The command line that runs a container to its end, with its output and exit code. */

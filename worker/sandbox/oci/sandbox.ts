@@ -1,7 +1,8 @@
 /**
  * One sandbox that is a container, made for one call.
  */
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import type { Duplex } from "node:stream";
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
@@ -19,6 +20,7 @@ import {
   workDirInside,
 } from "../sandbox.ts";
 import { type Subprocess, startSubprocess } from "../subprocess.ts";
+import { gatewayPathInside, openGatewaySocket } from "../work/gateway-socket.ts";
 import type { WorkDir } from "../work/work-dir.ts";
 import { type Bundle, makeBundle, rootOf, systemPaths } from "./bundle.ts";
 import { OciExecution } from "./execution.ts";
@@ -36,6 +38,8 @@ export interface OciSandboxParts {
   readonly bundles: string;
   /** uid and gid inside. */
   readonly userId: number;
+  /** See `BackendOptions.uid`. */
+  readonly uid: number | undefined;
   readonly clock: Clock;
   readonly monitor: ResourceMonitor;
   readonly hardLimits: HardLimits;
@@ -52,18 +56,19 @@ export class OciSandbox implements Sandbox {
   readonly limits: Limits;
   readonly #parts: OciSandboxParts;
   readonly #request: SandboxRequest;
+  /** As the work directory is called: unique on this host. */
   readonly #id: string;
   readonly #turn: number;
   #isStarted = false;
   #execution: OciExecution | undefined;
   #bundle: Bundle | undefined;
+  #gateway: Duplex | undefined;
 
   /** @param turn spreads sandboxes over the CPUs */
   constructor(
     parts: OciSandboxParts,
     request: SandboxRequest,
     workDir: WorkDir,
-    id: string,
     turn: number,
   ) {
     const { runtime, hardLimits } = parts;
@@ -74,8 +79,13 @@ export class OciSandbox implements Sandbox {
     this.limits = clampLimits(request.profile.limits, hardLimits);
     this.#parts = parts;
     this.#request = request;
-    this.#id = id;
+    this.#id = basename(workDir.path);
     this.#turn = turn;
+  }
+
+  /** A runtime hands no descriptor on. */
+  get gatewayPath(): string | undefined {
+    return this.#request.hasGateway === true ? gatewayPathInside : undefined;
   }
 
   /** Everything is mounted where it is called. */
@@ -90,11 +100,16 @@ export class OciSandbox implements Sandbox {
     const spec = await this.#spec(launch);
     const bundle = await makeBundle(bundles, this.#id, spec, systemDirectories);
     this.#bundle = bundle;
+    const { hasGateway = false } = this.#request;
+    const { path } = this.workDir;
+    this.#gateway = hasGateway ? await openGatewaySocket(path, this.#parts.uid) : undefined;
     const usage = await this.#openUsage();
     const child = await this.#spawn(bundle, usage, launch.hasStdin ?? false);
     const container = runtime.attach(bundle, child);
     const { sharesKernel: countsProcesses } = runtime;
-    this.#execution = new OciExecution({ child, container, usage, countsProcesses, clock });
+    const gateway = this.#gateway;
+    const parts = { child, container, usage, countsProcesses, gateway, clock };
+    this.#execution = new OciExecution(parts);
     return this.#execution;
   }
 
@@ -157,6 +172,7 @@ export class OciSandbox implements Sandbox {
       limits: runtime.sampled(this.limits),
       workDir,
       tmpfs: runtime.sharesKernel ? { directories, workDirInside, workDir } : undefined,
+      memoryFile: runtime.memoryFile,
       hasDevices: !runtime.sharesKernel,
       commandIsChild: runtime.sharesKernel,
     });
@@ -166,6 +182,7 @@ export class OciSandbox implements Sandbox {
     try {
       await this.#execution?.stop(0);
     } finally {
+      this.#gateway?.destroy();
       await this.#bundle?.[Symbol.asyncDispose]();
       await this.workDir[Symbol.asyncDispose]();
     }
