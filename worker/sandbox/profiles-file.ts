@@ -24,7 +24,7 @@ import {
   type Profiles,
   tightestProfile,
 } from "./profile.ts";
-import { backendNames, isolates } from "./registry.ts";
+import { backendNames, hasNetworks, isolates } from "./registry.ts";
 
 /** Largest profiles file, in bytes. */
 export const maxProfilesBytes = 64 * 1024;
@@ -187,8 +187,7 @@ function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Prof
   const base = builtIn.get(fields.extends);
   if (base === undefined) return undefined;
   const backend = fields.backend ?? base.backend;
-  // What isolates nothing has the host's network, whatever the base has.
-  const network = isolates({ backend }) ? base.network : "host";
+  const network = networkOf(backend, base);
   return {
     name,
     backend,
@@ -199,6 +198,12 @@ function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Prof
     terminals: fields.terminals ?? base.terminals,
     autoStart: fields.auto_start ?? base.autoStart,
   };
+}
+
+/** What isolates nothing has the host's network, whatever the base has; containers have none. */
+function networkOf(backend: string, base: Profile): Network {
+  if (!isolates({ backend })) return "host";
+  return hasNetworks({ backend }) ? base.network : "none";
 }
 
 /** JSON Schema (draft 2020-12) of the whole file, for editors. */

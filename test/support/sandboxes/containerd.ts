@@ -21,7 +21,7 @@ export async function containerdHere(
   whenOver: WhenOver = onTestFinished,
 ): Promise<ContainerdSettings> {
   const daemon = await startContainerd(context);
-  whenOver(() => daemon[Symbol.asyncDispose]());
+  whenOver(async () => daemon[Symbol.asyncDispose]());
   const { PATH = "", CONTAINERD_ADDRESS: address = "" } = daemon.variables;
   const programs = `${PATH}:/usr/bin`.split(delimiter).map((path) => join(path, "ctr"));
   return { ctrBin: programs.find((path) => existsSync(path)) ?? "ctr", address };

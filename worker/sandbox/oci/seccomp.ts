@@ -7,7 +7,6 @@ import {
   processOptions,
   refusedQuestions,
   refusedSettings,
-  setDumpable,
   setModeFilter,
 } from "../syscalls/call-options.ts";
 import { refusedCalls, unfitCalls, unknownCalls } from "../syscalls/syscalls.ts";
@@ -77,13 +76,10 @@ export function ociSeccomp(arch: NodeJS.Architecture): object | undefined {
   };
 }
 
-/** PR_GET_AUXV and its kin lie beyond the greatest option, and are refused. */
+/** PR_SET_DUMPABLE is refused whole, and PR_GET_AUXV lies beyond the greatest option. */
 function optionRules(): readonly Rule[] {
-  const allowed = [...Object.values(processOptions), setDumpable.option];
-  const dumpable = [equal(0, setDumpable.option), unequal(1, setDumpable.dumpable)];
   return [
-    ...allExcept("prctl", 0, allowed, errnos.EINVAL),
-    refuse(["prctl"], errnos.EINVAL, dumpable),
+    ...allExcept("prctl", 0, Object.values(processOptions), errnos.EINVAL),
     ...[
       { name: "setsockopt", refused: refusedSettings },
       { name: "getsockopt", refused: refusedQuestions },
