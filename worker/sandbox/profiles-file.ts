@@ -4,7 +4,7 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
-import { networkField, toNetwork } from "../protocol/network-rules.ts";
+import { type Network, networkField, toNetwork } from "../protocol/network-rules.ts";
 import { credentialProblems } from "../protocol/request-rules.ts";
 import { entryNameSchema, limitsField, toLimits } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";

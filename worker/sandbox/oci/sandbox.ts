@@ -147,12 +147,15 @@ export class OciSandbox implements Sandbox {
     const { memoryBytes, processes } = limits;
     // RLIMIT_NPROC counts all processes of a user of this kernel; the group counts the sandbox's.
     const bounded = sharesKernel ? { ...limits, processes: Infinity } : limits;
+    // runc would have to load its filter below this limit, and needs more memory for it.
+    const isBoundInside = makesGroups && memoryBound === "address-space";
+    const bound = isBoundInside ? ["/usr/bin/prlimit", `--as=${memoryBytes}`, "--"] : [];
     return ociSpec({
       profile: { ...profile, limits },
       root: rootOf(join(bundles, this.#id)),
-      argv: commandOf(argv, environment, { hasStdin, hasInit: makesGroups }),
+      argv: commandOf([...bound, ...argv], environment, { hasStdin, hasInit: makesGroups }),
       userId,
-      rlimits: rlimitsFor(bounded, memoryBound, hardLimits),
+      rlimits: rlimitsFor(bounded, isBoundInside ? "resident" : memoryBound, hardLimits),
       workDir: this.workDir.path,
       systemPaths: await systemPaths(profile, systemDirectories),
       mounts,
