@@ -12,7 +12,7 @@ import { ContainerdClient } from "../../worker/sandbox/containerd/client.ts";
 import { makeNamespace } from "../../worker/sandbox/containerd/namespaces.ts";
 import { restrictiveProfile } from "../../worker/sandbox/profile.ts";
 import { backendOptions, never, temporaryDirectory } from "../integration/sandbox/sandbox-host.ts";
-import { containerdHere, openContainerdHere } from "../support/sandboxes/containerd.ts";
+import { containerdHere, openContainerdHere } from "../support/containers/containerd-backend.ts";
 import { shared } from "../support/shared.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 import { run } from "./sandbox-backend/running.ts";
@@ -46,7 +46,10 @@ describe("with Debian's containerd", { tags: "full" }, () => {
     test("has no capability, no new privileges and a filter", async (context) => {
       const backend = await open(context);
       const { stdout } = await run(backend, "grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status");
-      const values = stdout.text.trim().split("\n").map((line) => line.split(/:\s+/)[1]);
+      const values = stdout.text
+        .trim()
+        .split("\n")
+        .map((line) => line.split(/:\s+/)[1]);
       expect(values).toEqual([...Array<string>(5).fill("0".repeat(16)), "1", "2"]);
       const refused = await run(backend, "unshare --user true");
       expect(refused.stderr.text).toContain("Operation not permitted");

@@ -6,7 +6,7 @@ import { basename } from "node:path";
 import { describe, expect, test } from "vitest";
 import { restrictiveProfile } from "../../worker/sandbox/profile.ts";
 import { shared } from "../support/shared.ts";
-import { openGvisorHere } from "../support/sandboxes/gvisor.ts";
+import { openGvisorHere } from "../support/containers/gvisor-backend.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 import { run } from "./sandbox-backend/running.ts";
 

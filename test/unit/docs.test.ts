@@ -41,11 +41,7 @@ import {
   refusedQuestions,
   refusedSettings,
 } from "../../worker/sandbox/syscalls/call-options.ts";
-import {
-  refusedCalls,
-  unfitCalls,
-  unknownCalls,
-} from "../../worker/sandbox/syscalls/syscalls.ts";
+import { refusedCalls, unfitCalls, unknownCalls } from "../../worker/sandbox/syscalls/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import {
   maxOwnProfiles,

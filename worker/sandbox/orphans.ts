@@ -30,8 +30,8 @@ const tagOption = "--unsetenv";
 
 /**
  * Waits for the end of its input, which the worker holds open. Then it scans, and kills processes
- * with the tag $1, as option or as directory in a path, or a current directory directly in $3, until $2 consecutive scans find none.
- * Reading drops the NULs of command lines.
+ * with the tag $1, as an option or as a directory of a path, or a current directory directly in $3,
+ * until $2 consecutive scans find none. Reading drops the NULs of command lines.
  */
 const script = `
 exec 2> /dev/null

@@ -12,7 +12,14 @@ import {
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type OpenBackend, type SandboxBackendTraits, left, runs, startReady, waitForever } from "./running.ts";
+import {
+  type OpenBackend,
+  type SandboxBackendTraits,
+  left,
+  runs,
+  startReady,
+  waitForever,
+} from "./running.ts";
 
 export function describeEnding(open: OpenBackend, traits: SandboxBackendTraits): void {
   describe("when a command is reported as ended, nothing of it lives", () => {

@@ -12,7 +12,13 @@ import {
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type OpenBackend, type SandboxBackendTraits, left, startReady, waitForever } from "./running.ts";
+import {
+  type OpenBackend,
+  type SandboxBackendTraits,
+  left,
+  startReady,
+  waitForever,
+} from "./running.ts";
 
 export function describeStopping(open: OpenBackend, traits: SandboxBackendTraits): void {
   describe("a command that is stopped", () => {

@@ -35,8 +35,5 @@ export async function makeNamespace(
   root: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await client.ask(
-    ["namespaces", "create", client.namespace, `${directoryLabel}=${root}`],
-    signal,
-  );
+  await client.ask(["namespaces", "create", client.namespace, `${directoryLabel}=${root}`], signal);
 }

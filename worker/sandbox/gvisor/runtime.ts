@@ -83,7 +83,7 @@ export class GvisorRuntime implements OciRuntime {
       started: Promise.resolve(child.pid),
       terminate: () => {
         const [file = "", ...options] = this.#options(bundle);
-        // One that has not begun is killed at the end of its grace.
+        // One that has not started is killed at the end of its grace.
         void run(file, [...options, "kill", bundle.id, "TERM"], {
           timeout: signalTimeoutMs,
         }).catch(() => undefined);

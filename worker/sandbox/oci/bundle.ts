@@ -29,7 +29,9 @@ export async function systemPaths(
 ): Promise<readonly string[]> {
   const own = directories.filter(({ linkTarget }) => linkTarget === undefined);
   const etc = await Promise.all(
-    (profile.readsEtc ? ["/etc"] : baseEtc).map(async (path) => ((await isThere(path)) ? [path] : [])),
+    (profile.readsEtc ? ["/etc"] : baseEtc).map(async (path) =>
+      (await isThere(path)) ? [path] : [],
+    ),
   );
   return [...own.map(({ path }) => path), ...etc.flat()];
 }

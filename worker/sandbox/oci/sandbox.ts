@@ -65,12 +65,7 @@ export class OciSandbox implements Sandbox {
   #gateway: Duplex | undefined;
 
   /** @param turn spreads sandboxes over the CPUs */
-  constructor(
-    parts: OciSandboxParts,
-    request: SandboxRequest,
-    workDir: WorkDir,
-    turn: number,
-  ) {
+  constructor(parts: OciSandboxParts, request: SandboxRequest, workDir: WorkDir, turn: number) {
     const { runtime, hardLimits } = parts;
     this.backend = runtime.backend;
     this.enforcement = runtime.enforcement;

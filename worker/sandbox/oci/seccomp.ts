@@ -135,6 +135,8 @@ function allExcept(
 ): readonly Rule[] {
   const numbers = Array.from({ length: maxOption + 1 }, (_, number) => number);
   const beyond: Condition = { index, op: "SCMP_CMP_GT", value: maxOption };
-  return [...numbers.filter((number) => !allowed.includes(number)).map((n) => equal(index, n)), beyond]
-    .map((condition) => refuse([name], errno, [...others, condition]));
+  return [
+    ...numbers.filter((number) => !allowed.includes(number)).map((n) => equal(index, n)),
+    beyond,
+  ].map((condition) => refuse([name], errno, [...others, condition]));
 }

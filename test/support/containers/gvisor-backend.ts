@@ -11,7 +11,7 @@ import {
   never,
   temporaryDirectory,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { unpackedPackages } from "../containers/debian-packages.ts";
+import { unpackedPackages } from "./debian-packages.ts";
 import { isRoot } from "../is-root.ts";
 import type { WhenOver } from "../shared.ts";
 

@@ -12,7 +12,7 @@ import {
   never,
   temporaryDirectory,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { openContainerd as startContainerd } from "../containers/daemon.ts";
+import { openContainerd as startContainerd } from "./daemon.ts";
 import type { WhenOver } from "../shared.ts";
 
 /** A daemon that runs, and its client. Skips the test where it does not start, with the reason. */
