@@ -56,10 +56,11 @@ async function openRuntime(
   const { clock, runtime, onRemoveFailed } = options;
   const client = new ContainerdClient(options, `${ownerTag}-${backend}`);
   const version = await client.ask(["version"], signal);
-  await removeDead(client, root, onRemoveFailed, signal);
+  await removeDead(client, root, (error) => onRemoveFailed(error), signal);
   await makeNamespace(client, root, signal);
   const number = /Server:\s+Version:\s*(\S+)/.exec(version)?.[1] ?? "";
   const technology = ["containerd", number, "with", runtime].filter(Boolean).join(" ");
   const sharesKernel = backend === "containerd";
-  return new ContainerdRuntime({ backend, client, runtime, technology, sharesKernel, clock });
+  const given = { backend, client, runtime, technology, sharesKernel, clock };
+  return new ContainerdRuntime({ ...given, onRemoveFailed: (error) => onRemoveFailed(error) });
 }

@@ -29,6 +29,8 @@ export interface ContainerdParts {
   /** Whether the host's kernel runs the command. */
   readonly sharesKernel: boolean;
   readonly clock: Clock;
+  /** Told of a namespace that could not be removed; a later worker tries again. */
+  onRemoveFailed(error: unknown): void;
 }
 
 /** The kernel keeps what control groups and rlimits bound; the worker sees processes of its own. */
@@ -58,8 +60,10 @@ export class ContainerdRuntime implements OciRuntime {
   readonly #client: ContainerdClient;
   readonly #runtime: string;
   readonly #clock: Clock;
+  readonly #onRemoveFailed: (error: unknown) => void;
 
-  constructor({ backend, client, runtime, technology, sharesKernel, clock }: ContainerdParts) {
+  constructor(parts: ContainerdParts) {
+    const { backend, client, runtime, technology, sharesKernel, clock } = parts;
     this.backend = backend;
     this.technology = technology;
     this.enforcement = enforcementOf(sharesKernel);
@@ -68,6 +72,7 @@ export class ContainerdRuntime implements OciRuntime {
     this.#client = client;
     this.#runtime = runtime;
     this.#clock = clock;
+    this.#onRemoveFailed = (error) => parts.onRemoveFailed(error);
   }
 
   /** The group bounds them; behind another kernel the host's processes are not the sandbox's. */
@@ -88,7 +93,7 @@ export class ContainerdRuntime implements OciRuntime {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client.removeAll();
+    await this.#client.removeAll().catch(this.#onRemoveFailed);
   }
 }
 
