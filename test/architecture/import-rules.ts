@@ -52,6 +52,8 @@ export const plainFolders: readonly string[] = [
   "worker/sandbox/accounting/",
   "worker/sandbox/work/",
   "worker/sandbox/network/",
+  "worker/sandbox/syscalls/",
+  "worker/sandbox/oci/",
 ];
 
 /**

@@ -30,8 +30,8 @@ export function describeSandboxBackend(
     const open = shared(create);
     describeCommands(open);
     describeOutput(open, traits);
-    describeStopping(open);
-    describeEnding(open);
+    describeStopping(open, traits);
+    describeEnding(open, traits);
     describePlaces(open, create);
     describeReports(open, traits);
     describeSandboxes(open, create, traits);

@@ -19,7 +19,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../worker/sandbox/syscalls/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import { systemClock } from "../../worker/support/clock.ts";
 import { openBackend, sandboxUid } from "../integration/sandbox/sandbox-host.ts";

@@ -13,7 +13,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../worker/sandbox/syscalls/syscalls.ts";
 import type { ParkedSandbox, Template } from "../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../worker/support/inherited-descriptors.ts";
 import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";

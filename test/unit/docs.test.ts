@@ -40,12 +40,8 @@ import {
   processOptions,
   refusedQuestions,
   refusedSettings,
-} from "../../worker/sandbox/bubblewrap/call-options.ts";
-import {
-  refusedCalls,
-  unfitCalls,
-  unknownCalls,
-} from "../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../worker/sandbox/syscalls/call-options.ts";
+import { refusedCalls, unfitCalls, unknownCalls } from "../../worker/sandbox/syscalls/syscalls.ts";
 import { builtInProfiles } from "../../worker/sandbox/profile.ts";
 import {
   maxOwnProfiles,

@@ -40,7 +40,7 @@ const errorMaxCharacters = 4_000;
  * @property {number} deadline_ms
  * @property {string} traceparent
  * @property {string} tracestate
- * @property {{ fd?: number, max_concurrent_calls?: number }} gateway
+ * @property {{ fd?: number, path?: string, max_concurrent_calls?: number }} gateway
  * @property {{ language?: string }} program in place of module and function
  */
 
@@ -119,10 +119,11 @@ export function parseCall(document) {
   for (const name of names) {
     if (call[/** @type {keyof Call} */ (name)] === "") throw new TypeError(`"${name}" is missing`);
   }
-  const { fd = descriptors.min, max_concurrent_calls: maxCalls = 1 } = call.gateway;
+  const { fd = descriptors.min, path = "", max_concurrent_calls: maxCalls = 1 } = call.gateway;
   if (!isInteger(fd) || fd < descriptors.min || fd > descriptors.max) {
     throw new TypeError(`"gateway.fd" must be from ${descriptors.min} to ${descriptors.max}`);
   }
+  if (typeof path !== "string") throw new TypeError('"gateway.path" must be a string');
   if (!isInteger(maxCalls) || maxCalls < 1) {
     throw new TypeError('"gateway.max_concurrent_calls" must be a whole number from 1');
   }

@@ -13,7 +13,9 @@ export { ToolCallError, ToolError };
  * The gateway of the process's call, where there is one. The runner sets it; the client is of the
  * copy of this file that uses it first.
  *
- * @typedef {{ fd?: number, max_concurrent_calls?: number, client?: Promise<Client> }} Gateway
+ * @typedef {{ fd?: number, path?: string, max_concurrent_calls?: number }} Place
+ *
+ * @typedef {Place & { client?: Promise<Client> }} Gateway
  */
 const gatewayKey = Symbol.for("secure-tool-runtime.gateway");
 /** Calls without an answer, where the worker says nothing. */
@@ -39,12 +41,13 @@ async function client() {
   if (gateway === undefined) {
     throw new ToolCallError("NOT_ALLOWED", "There is no call, so no tools can be called");
   }
-  const { fd, max_concurrent_calls: maxCalls = defaultConcurrentCalls } = gateway;
-  if (fd === undefined) {
+  const { fd, path, max_concurrent_calls: maxCalls = defaultConcurrentCalls } = gateway;
+  const place = fd ?? path;
+  if (place === undefined) {
     throw new ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway");
   }
   gateway.client ??= import("./gateway/client.js").then(({ openClient }) =>
-    openClient(fd, maxCalls, runKey),
+    openClient(place, maxCalls, runKey),
   );
   return gateway.client;
 }

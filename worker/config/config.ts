@@ -80,6 +80,10 @@ export interface Config {
 /** How tools are run. */
 export interface SandboxConfig {
   readonly bwrapBin: string;
+  readonly runscBin: string;
+  readonly ctrBin: string;
+  readonly containerdAddress: string;
+  readonly kataRuntime: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
   /** Other interpreters that tools may name, by name. */
@@ -255,6 +259,10 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
+      runscBin: values.SANDBOX_RUNSC_BIN,
+      ctrBin: values.SANDBOX_CTR_BIN,
+      containerdAddress: values.SANDBOX_CONTAINERD_ADDRESS,
+      kataRuntime: values.SANDBOX_KATA_RUNTIME,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       pythons: values.SANDBOX_PYTHONS ?? new Map(),

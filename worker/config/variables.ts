@@ -136,6 +136,30 @@ export const variables = z.object({
     "/usr/bin/bwrap",
     "The bubblewrap program.",
   ),
+  SANDBOX_RUNSC_BIN: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/usr/bin/runsc",
+    "The `runsc` program of gVisor, for [profiles](profiles.md#backends) with the backend `gvisor`.",
+  ),
+  SANDBOX_CTR_BIN: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/usr/bin/ctr",
+    "The client of containerd, for profiles with the backend `containerd` or `kata`.",
+  ),
+  SANDBOX_CONTAINERD_ADDRESS: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/run/containerd/containerd.sock",
+    "The socket of containerd, for the same profiles.",
+  ),
+  SANDBOX_KATA_RUNTIME: withDefault(
+    z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/),
+    "a name of letters, digits, `.`, `_` and `-`",
+    "io.containerd.kata.v2",
+    "The name that containerd has for the Kata runtime. The worker does not start where its containers have the host's kernel.",
+  ),
   SANDBOX_PYTHON_BIN: withDefault(
     absolutePath,
     "an absolute path",

@@ -112,7 +112,7 @@ async function run(
   const inside = {
     tools: acquired.tool.toolsPath,
     locate: (path: string) => sandbox.locate(path),
-    gateway: runnerGateway(tool, invocation),
+    gateway: runnerGateway(tool, invocation, sandbox),
   };
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };

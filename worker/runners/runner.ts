@@ -133,7 +133,8 @@ export interface RunnerPlaces extends Pick<Sandbox, "locate"> {
 
 /** The channel of a gateway as its runner knows it. */
 export interface RunnerGateway {
-  readonly fd: number;
+  /** What the runner inherits, or connects to. */
+  readonly channel: { readonly fd: number } | { readonly path: string };
   /** Calls that the worker reads before it answers one. */
   readonly maxConcurrentCalls: number;
 }
@@ -185,7 +186,7 @@ export function runnerArgs(
     ...(invocation.traceparent !== undefined && { traceparent: invocation.traceparent }),
     ...(invocation.tracestate !== undefined && { tracestate: invocation.tracestate }),
     ...(gateway && {
-      gateway: { fd: gateway.fd, max_concurrent_calls: gateway.maxConcurrentCalls },
+      gateway: { ...gateway.channel, max_concurrent_calls: gateway.maxConcurrentCalls },
     }),
   };
 }

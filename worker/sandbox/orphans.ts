@@ -3,7 +3,8 @@
  *
  * bubblewrap dies with its parent, and the sandbox's first process with bubblewrap, but only some
  * milliseconds after their start. A worker that is killed meanwhile leaves an orphan. So each
- * bubblewrap has its worker's owner tag on the command line. A guard beside the worker outlives it,
+ * bubblewrap has its worker's owner tag on the command line, and so has each process of gVisor, in
+ * the paths of its files. A guard beside the worker outlives it,
  * and kills the processes with the tag.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -29,8 +30,8 @@ const tagOption = "--unsetenv";
 
 /**
  * Waits for the end of its input, which the worker holds open. Then it scans, and kills processes
- * with the tag $1 or a current directory directly in $3, until $2 consecutive scans find none.
- * Reading drops the NULs of command lines.
+ * with the tag $1, as an option or as a directory of a path, or a current directory directly in $3,
+ * until $2 consecutive scans find none. Reading drops the NULs of command lines.
  */
 const script = `
 exec 2> /dev/null
@@ -47,7 +48,7 @@ while [ "$quiet" -lt "$2" ]; do
     line=
     read -r line < "$process/cmdline"
     case "$line" in
-      *"${tagOption}$1"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
+      *"${tagOption}$1"* | *"/$1/"*) quiet=0; kill -KILL "\${process#/proc/}"; continue ;;
     esac
     if [ -n "$3" ] && [ "$process/cwd/.." -ef "$3" ]; then
       quiet=0

@@ -4,7 +4,7 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
-import { networkField, toNetwork } from "../protocol/network-rules.ts";
+import { type Network, networkField, toNetwork } from "../protocol/network-rules.ts";
 import { credentialProblems } from "../protocol/request-rules.ts";
 import { entryNameSchema, limitsField, toLimits } from "../protocol/operator-fields.ts";
 import { accepts, acceptsKeys, expectation } from "../support/text/expectation.ts";
@@ -25,7 +25,7 @@ import {
   systemCallFilters,
   tightestProfile,
 } from "./profile.ts";
-import { backendNames, isolates } from "./registry.ts";
+import { backendNames, hasNetworks, isolates } from "./registry.ts";
 
 /** Largest profiles file, in bytes. */
 export const maxProfilesBytes = 64 * 1024;
@@ -192,8 +192,7 @@ function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Prof
   const base = builtIn.get(fields.extends);
   if (base === undefined) return undefined;
   const backend = fields.backend ?? base.backend;
-  // What isolates nothing has the host's network, whatever the base has.
-  const network = isolates({ backend }) ? base.network : "host";
+  const network = networkOf(backend, base);
   return {
     name,
     backend,
@@ -205,6 +204,12 @@ function toProfile(name: string, fields: ProfileFields, builtIn: Profiles): Prof
     systemCalls: fields.system_calls ?? base.systemCalls,
     autoStart: fields.auto_start ?? base.autoStart,
   };
+}
+
+/** What isolates nothing has the host's network, whatever the base has; containers have none. */
+function networkOf(backend: string, base: Profile): Network {
+  if (!isolates({ backend })) return "host";
+  return hasNetworks({ backend }) ? base.network : "none";
 }
 
 /** JSON Schema (draft 2020-12) of the whole file, for editors. */

@@ -3,10 +3,15 @@
  */
 import type { BackendOptions, SandboxBackend } from "./sandbox.ts";
 import type { BubblewrapSettings } from "./bubblewrap/settings.ts";
+import type { ContainerdSettings, KataSettings } from "./containerd/settings.ts";
+import type { GvisorSettings } from "./gvisor/settings.ts";
 
 /** Options of single backends, by the backend's name. */
 export interface BackendSettings {
   readonly bubblewrap: BubblewrapSettings;
+  readonly gvisor: GvisorSettings;
+  readonly containerd: ContainerdSettings;
+  readonly kata: KataSettings;
 }
 
 /** The options of every backend together. */
@@ -22,15 +27,40 @@ export interface OpenerOptions extends BackendOptions {
 interface BackendEntry {
   /** Whether its sandboxes keep anything apart. */
   readonly isolates: boolean;
+  /** Whether its sandboxes can have a network: one besides `none`, of whatever kind. */
+  readonly hasNetworks: boolean;
   /** Opens the backend, which is loaded only now; the caller owns it. Throws SandboxError. */
   open(options: OpenerOptions, signal: AbortSignal): Promise<SandboxBackend>;
 }
 
 const entries: ReadonlyMap<string, BackendEntry> = new Map<string, BackendEntry>([
   [
+    "kata",
+    {
+      isolates: true,
+      hasNetworks: false,
+      open: async (options, signal) => {
+        const { openKata } = await import("./containerd/backend.ts");
+        return openKata({ ...options, ...options.settings.kata }, signal);
+      },
+    },
+  ],
+  [
+    "gvisor",
+    {
+      isolates: true,
+      hasNetworks: false,
+      open: async (options, signal) => {
+        const { openGvisor } = await import("./gvisor/backend.ts");
+        return openGvisor({ ...options, ...options.settings.gvisor }, signal);
+      },
+    },
+  ],
+  [
     "bubblewrap",
     {
       isolates: true,
+      hasNetworks: true,
       open: async (options, signal) => {
         const { openBubblewrap } = await import("./bubblewrap/backend.ts");
         return openBubblewrap({ ...options, ...options.settings.bubblewrap }, signal);
@@ -38,9 +68,21 @@ const entries: ReadonlyMap<string, BackendEntry> = new Map<string, BackendEntry>
     },
   ],
   [
+    "containerd",
+    {
+      isolates: true,
+      hasNetworks: false,
+      open: async (options, signal) => {
+        const { openContainerd } = await import("./containerd/backend.ts");
+        return openContainerd({ ...options, ...options.settings.containerd }, signal);
+      },
+    },
+  ],
+  [
     "host",
     {
       isolates: false,
+      hasNetworks: true,
       open: async (options) => (await import("./host/backend.ts")).openHost(options),
     },
   ],
@@ -52,6 +94,11 @@ export const backendNames: readonly string[] = [...entries.keys()];
 /** Whether sandboxes of a profile keep anything apart. Throws for a backend that does not exist. */
 export function isolates(profile: { readonly backend: string }): boolean {
   return entryOf(profile.backend).isolates;
+}
+
+/** Whether sandboxes of a profile can have a network. Throws as `isolates`. */
+export function hasNetworks(profile: { readonly backend: string }): boolean {
+  return entryOf(profile.backend).hasNetworks;
 }
 
 /** Opens a backend; the caller owns it. Throws SandboxError; rejects with the signal's reason. */

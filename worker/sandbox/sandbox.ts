@@ -65,7 +65,10 @@ export interface SandboxRequest {
   readonly environment: ReadonlyMap<string, string>;
   /** Serves its network where the profile has neither none nor the host's. */
   readonly network?: SandboxNetwork | undefined;
-  /** Whether the command inherits a stream socket, whose other end is `Execution.gateway`. */
+  /**
+   * Whether the command has a stream socket, whose other end is `Execution.gateway`: it inherits it
+   * as {@link gatewayFd}, or connects to {@link Sandbox.gatewayPath}.
+   */
   readonly hasGateway?: boolean;
 }
 
@@ -195,6 +198,11 @@ export interface Sandbox extends AsyncDisposable {
   readonly networkUsage?: NetworkUsage | undefined;
   /** Likewise. */
   readonly connections?: ConnectionLog | undefined;
+  /**
+   * Where the command connects to its gateway, once; undefined where it inherits {@link gatewayFd}
+   * or has none.
+   */
+  readonly gatewayPath?: string | undefined;
   /**
    * What the command has to call {@link workDirInside}, the target of a mount, or a path below one.
    * It is the path itself wherever there are mounts. Command line and environment need not be put

@@ -83,9 +83,15 @@ export function openBackend(
 
 function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
-  const { bwrapBin, pythonBin, workDir, minimum } = config.sandbox;
+  const { bwrapBin, pythonBin, workDir, minimum, runscBin } = config.sandbox;
+  const { ctrBin, containerdAddress: address, kataRuntime } = config.sandbox;
   return {
-    settings: { bubblewrap: { bwrapBin, pythonBin, minimum, tryHost: host.preparations?.tryHost } },
+    settings: {
+      bubblewrap: { bwrapBin, pythonBin, minimum, tryHost: host.preparations?.tryHost },
+      gvisor: { runscBin },
+      containerd: { ctrBin, address },
+      kata: { ctrBin, address, runtime: kataRuntime },
+    },
     workBase: workDir,
     uid: sandboxUid(config),
     clock: host.clock,

@@ -55,7 +55,10 @@ export function describeCommands(open: OpenBackend): void {
       { tags: "promise-S3" },
       async (context) => {
         const backend = await open(context);
-        const { stdout } = await run(backend, "cat; readlink /dev/fd/0; exec ls /dev/fd/");
+        const { stdout } = await run(
+          backend,
+          "cat; readlink /dev/fd/0; for fd in /dev/fd/*; do echo ${fd##*/}; done",
+        );
         const [input, ...descriptors] = stdout.text.trim().split("\n");
         expect(input).toBe("/dev/null");
         // What the test runner itself has inherited is closed by worker/main.ts alone.

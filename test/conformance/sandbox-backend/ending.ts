@@ -7,15 +7,21 @@ import { type TestContext, describe, expect, test } from "vitest";
 import type { SandboxBackend } from "../../../worker/sandbox/sandbox.ts";
 import {
   never,
-  processesWith,
   request,
   sayReady,
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type OpenBackend, runs, startReady, waitForever } from "./running.ts";
+import {
+  type OpenBackend,
+  type SandboxBackendTraits,
+  left,
+  runs,
+  startReady,
+  waitForever,
+} from "./running.ts";
 
-export function describeEnding(open: OpenBackend): void {
+export function describeEnding(open: OpenBackend, traits: SandboxBackendTraits): void {
   describe("when a command is reported as ended, nothing of it lives", () => {
     const ways: readonly (readonly [string, (command: string) => string])[] = [
       ["a child in the background", (command) => `${command} &`],
@@ -45,15 +51,16 @@ export function describeEnding(open: OpenBackend): void {
     ];
 
     async function endsAlone(backend: SandboxBackend, start: (command: string) => string) {
-      const { marker, command } = uniqueSleep();
+      const unique = uniqueSleep();
+      const { marker, command } = unique;
       await using sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(
         shell(`${start(command)} while [ ! -e output/go ]; do sleep 0.05; done; exit 7`),
       );
-      await runs(command);
+      await runs(unique, sandbox, traits);
       await writeFile(join(sandbox.workDir.path, "output", "go"), "");
       const { exitCode } = await execution.exited;
-      expect(await processesWith(marker)).toEqual([]);
+      expect(await left(marker, sandbox, traits)).toEqual([]);
       expect(exitCode).toBe(7);
     }
 
@@ -68,14 +75,15 @@ export function describeEnding(open: OpenBackend): void {
 
     async function endsStopped(context: TestContext, graceMs: number): Promise<void> {
       const backend = await open(context);
-      const { marker, command } = uniqueSleep();
-      const { execution } = await startReady(
+      const unique = uniqueSleep();
+      const { marker, command } = unique;
+      const { sandbox, execution } = await startReady(
         backend,
         `setsid ${command} & ${sayReady}; ${waitForever}`,
       );
-      await runs(command);
+      await runs(unique, sandbox, traits);
       await execution.stop(graceMs);
-      expect(await processesWith(marker)).toEqual([]);
+      expect(await left(marker, sandbox, traits)).toEqual([]);
     }
 
     const stopped = "a child in a session of its own, after a stop with";

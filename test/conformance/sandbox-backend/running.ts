@@ -4,6 +4,7 @@
 import { type TestContext, expect, onTestFinished, vi } from "vitest";
 import type {
   ExitReport,
+  Sandbox,
   SandboxBackend,
   SandboxRequest,
 } from "../../../worker/sandbox/sandbox.ts";
@@ -11,9 +12,11 @@ import {
   commandLines,
   never,
   outputFile,
+  processesWith,
   request,
   runScript,
   shell,
+  type uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
 import { patience } from "../../support/patience.ts";
 import type { Open } from "../../support/shared.ts";
@@ -33,6 +36,11 @@ export interface SandboxBackendTraits {
   readonly isolates: boolean;
   /** Whether commands can have a standard input; idle ones wait on it for their call. */
   readonly hasStdin: boolean;
+  /**
+   * Where commands are no processes of the host: what the command lines of the processes behind a
+   * sandbox name, and no others'.
+   */
+  readonly nameOnHost?: (sandbox: Sandbox) => string;
 }
 
 export const waitForever = "while :; do sleep 0.05; done";
@@ -56,11 +64,36 @@ export async function startReady(backend: SandboxBackend, script: string) {
   return { sandbox, execution };
 }
 
-/** Waits until a command of `uniqueSleep` runs, and not only the shell that was told of it. */
-export async function runs(command: string): Promise<void> {
+/** A command of `uniqueSleep`. */
+type Unique = ReturnType<typeof uniqueSleep>;
+
+/**
+ * Waits until the command runs, and not only the shell that was told of it; where the host does not
+ * show it, until its sandbox does.
+ */
+export async function runs(
+  { marker, command }: Unique,
+  sandbox: Sandbox,
+  traits: SandboxBackendTraits,
+): Promise<void> {
+  if (traits.nameOnHost !== undefined) {
+    await vi.waitFor(async () => {
+      expect(await left(marker, sandbox, traits)).not.toEqual([]);
+    }, patience);
+    return;
+  }
   const commandLine = `${command.replaceAll(" ", "\0")}\0`;
   await vi.waitFor(
     async () => expect([...(await commandLines()).values()]).toContain(commandLine),
     patience,
   );
+}
+
+/** Ids of the processes that are left of a command with a marker in a sandbox. */
+export function left(
+  marker: string,
+  sandbox: Sandbox,
+  { nameOnHost }: SandboxBackendTraits,
+): Promise<number[]> {
+  return processesWith(nameOnHost?.(sandbox) ?? marker);
 }

@@ -4,11 +4,10 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Execution, SandboxError } from "../../../worker/sandbox/sandbox.ts";
+import { type Execution, type Sandbox, SandboxError } from "../../../worker/sandbox/sandbox.ts";
 import {
   never,
   openDescriptors,
-  processesWith,
   request,
   runScript,
   sayReady,
@@ -20,6 +19,7 @@ import {
   type Create,
   type OpenBackend,
   type SandboxBackendTraits,
+  left,
   run,
   runs,
   startReady,
@@ -28,8 +28,9 @@ import {
 export function describeSandboxes(
   open: OpenBackend,
   create: Create,
-  { isolates }: SandboxBackendTraits,
+  traits: SandboxBackendTraits,
 ): void {
+  const { isolates } = traits;
   describe("a sandbox", () => {
     test("is used once", async (context) => {
       const backend = await open(context);
@@ -77,12 +78,13 @@ export function describeSandboxes(
 
     test("that is given back takes what still runs in it along, and its work directory", async (context) => {
       const backend = await open(context);
-      const { marker, command } = uniqueSleep();
+      const unique = uniqueSleep();
+      const { marker, command } = unique;
       const sandbox = await backend.acquire(request(), never);
       const execution = await sandbox.start(shell(`trap '' TERM; ${command} & ${command}`));
-      await runs(command);
+      await runs(unique, sandbox, traits);
       await sandbox[Symbol.asyncDispose]();
-      expect(await processesWith(marker)).toEqual([]);
+      expect(await left(marker, sandbox, traits)).toEqual([]);
       expect(await execution.exited).toMatchObject({ started: true, signal: "SIGKILL" });
       await vi.waitFor(
         () => expect(stat(sandbox.workDir.path)).rejects.toThrow("ENOENT"),
@@ -94,12 +96,16 @@ export function describeSandboxes(
       const backend = await open(context);
       const { marker, command } = uniqueSleep();
       const executions: Execution[] = [];
+      const sandboxes: Sandbox[] = [];
       for (let runNumber = 0; runNumber < runCount; runNumber++) {
         await using sandbox = await backend.acquire(request(), never);
+        sandboxes.push(sandbox);
         executions.push(await sandbox.start(shell(command)));
       }
       await Promise.all(executions.map(({ exited }) => exited));
-      await vi.waitFor(async () => expect(await processesWith(marker)).toEqual([]), patience);
+      await vi.waitFor(async () => {
+        for (const sandbox of sandboxes) expect(await left(marker, sandbox, traits)).toEqual([]);
+      }, patience);
     }
 
     const requeued = "that is given back as soon as it was started leaves no process";

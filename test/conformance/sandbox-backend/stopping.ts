@@ -7,15 +7,20 @@ import { describe, expect, test } from "vitest";
 import {
   never,
   outputFile,
-  processesWith,
   request,
   sayReady,
   shell,
   uniqueSleep,
 } from "../../integration/sandbox/sandbox-host.ts";
-import { type OpenBackend, startReady, waitForever } from "./running.ts";
+import {
+  type OpenBackend,
+  type SandboxBackendTraits,
+  left,
+  startReady,
+  waitForever,
+} from "./running.ts";
 
-export function describeStopping(open: OpenBackend): void {
+export function describeStopping(open: OpenBackend, traits: SandboxBackendTraits): void {
   describe("a command that is stopped", () => {
     test("is asked first, and what it does then counts", async (context) => {
       const backend = await open(context);
@@ -81,7 +86,7 @@ export function describeStopping(open: OpenBackend): void {
     test("for a limit is killed, and its report names the limit that was reached first", async (context) => {
       const backend = await open(context);
       const { marker, command } = uniqueSleep();
-      const { execution } = await startReady(
+      const { sandbox, execution } = await startReady(
         backend,
         `trap '' TERM; ${command} & ${sayReady}; ${waitForever}`,
       );
@@ -89,7 +94,7 @@ export function describeStopping(open: OpenBackend): void {
       execution.end(first);
       execution.end({ limit: "statusBytes", bound: 1, peak: 2 });
       expect(await execution.exited).toMatchObject({ exceeded: first, exitCode: undefined });
-      expect(await processesWith(marker)).toEqual([]);
+      expect(await left(marker, sandbox, traits)).toEqual([]);
     });
 
     test("for a limit after its end has ended by itself", async (context) => {

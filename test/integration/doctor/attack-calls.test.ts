@@ -11,7 +11,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../../worker/sandbox/syscalls/syscalls.ts";
 
 const programs = fileURLToPath(new URL("../../../attacks/", import.meta.url));
 

@@ -25,6 +25,14 @@ const standard = builtInProfiles.get("standard")!;
 const debug: Profile = { ...standard, name: "debug", backend: "host" };
 const tightButOpen: Profile = { ...restrictiveProfile, backend: "host" };
 
+/** Settings of backends that no profile here has. */
+const containerd = { ctrBin: "/no/such/ctr", address: "/no/such/socket" };
+const otherBackends = {
+  gvisor: { runscBin: "/no/such/runsc" },
+  containerd,
+  kata: { ...containerd, runtime: "none" },
+};
+
 function options(
   workBase: string,
   profiles: readonly Profile[],
@@ -33,7 +41,7 @@ function options(
   return {
     profiles: new Map(profiles.map((profile) => [profile.name, profile])),
     allowUnsafe: true,
-    settings: { bubblewrap: { bwrapBin: "/usr/bin/bwrap" } },
+    settings: { ...otherBackends, bubblewrap: { bwrapBin: "/usr/bin/bwrap" } },
     ...backendOptions(workBase),
     ...changes,
   };
@@ -83,7 +91,7 @@ describe("the backends of a worker", () => {
 
   test("are open only where a profile asks for them", async () => {
     const backends = await open([debug], {
-      settings: { bubblewrap: { bwrapBin: "/no/such/bwrap" } },
+      settings: { ...otherBackends, bubblewrap: { bwrapBin: "/no/such/bwrap" } },
     });
     const acquiring = backends.acquire(request({ profile: standard }), never);
     await expect(acquiring).rejects.toThrow("no profile of this worker has the backend bubblewrap");
@@ -102,7 +110,7 @@ describe("the backends of a worker", () => {
     const base = await temporaryDirectory();
     const opening = openBackends(
       options(base, [debug, standard], {
-        settings: { bubblewrap: { bwrapBin: "/usr/bin/false" } },
+        settings: { ...otherBackends, bubblewrap: { bwrapBin: "/usr/bin/false" } },
       }),
     );
     await expect(opening).rejects.toThrow(expect.objectContaining({ name: "SandboxError" }));

@@ -11,6 +11,7 @@ import { type TestContext, describe, expect, onTestFinished, test, vi } from "vi
 import { openHost } from "../../../worker/sandbox/host/backend.ts";
 import { type SandboxBackend, gatewayFd } from "../../../worker/sandbox/sandbox.ts";
 import { inheritableDescriptors } from "../../../worker/support/inherited-descriptors.ts";
+import { withGatewayByPath } from "../../support/sandboxes/gateway-by-path.ts";
 import { patience } from "../../support/patience.ts";
 import { type RunningCall, openToolStarts } from "../../support/runners/tool-starts.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
@@ -19,6 +20,7 @@ import {
   openDescriptors,
   processesIn,
   requireRoot,
+  sandboxUid,
   sharedBackends,
   temporaryDirectory,
 } from "./sandbox-host.ts";
@@ -48,6 +50,11 @@ def look(ctx):
     listed = subprocess.run(command, close_fds=False, capture_output=True, text=True, check=True)
     return {"sockets": sockets(), "child": listed.stdout.split()}
 
+def connects(ctx):
+    before = os.path.exists("gateway.sock")
+    dict(ctx.tools.sync.call("other:echo"))
+    return {"before": before, "after": os.path.exists("gateway.sock"), **look(ctx)}
+
 def shows(ctx):
     return dict(ctx.tools.sync.call("look", {"sockets": sockets()}))
 
@@ -75,6 +82,30 @@ export async function talk() {
   const child = execFileSync("/bin/ls", ["/proc/self/fd"], { encoding: "utf8" });
   channel.destroy();
   return { heard: String(heard), child: child.trim().split("\\n") };
+}
+`;
+
+const nodePathSource = `
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
+
+const linkOf = (name) => {
+  try {
+    return readlinkSync("/proc/self/fd/" + name);
+  } catch {
+    return "";
+  }
+};
+
+export async function connects(_args, { tools }) {
+  const before = existsSync("gateway.sock");
+  await tools.call("other:echo", {});
+  const after = existsSync("gateway.sock");
+  const links = readdirSync("/proc/self/fd").map((name) => [name, linkOf(name)]);
+  const isSocket = ([name, to]) => to.startsWith("socket:") && Number(name) > 2;
+  const child = execFileSync("/bin/ls", ["/proc/self/fd"], { encoding: "utf8" }).trim();
+  const sockets = Object.fromEntries(links.filter(isSocket));
+  return { before, after, sockets, child: child.split("\\n") };
 }
 `;
 
@@ -109,7 +140,7 @@ function answer(gateway: Duplex | undefined, structured: (request: Request) => o
 const quickWays = ["cold", "template"] as const;
 /** They pass the channel as a cold start does. */
 const otherWays = ["pool", "host"] as const;
-type Way = (typeof quickWays | typeof otherWays)[number];
+type Way = (typeof quickWays | typeof otherWays)[number] | "path";
 
 interface Options {
   readonly hasGateway?: boolean;
@@ -122,13 +153,16 @@ async function open(
   name: string,
   { hasGateway = true, runtime = "python" }: Options = {},
 ) {
-  const backend = await (way === "host" ? openOnHost() : openBubblewrap(context));
-  const files = { files: { "tool.py": source }, nodeFiles: { "tool.mjs": nodeSource } };
-  const starts = await openToolStarts({ backend, ...files });
-  const startMode = way === "host" ? "cold" : way;
+  const backend = await (way === "host" || way === "path" ? openOnHost() : openBubblewrap(context));
+  const nodeFiles = { "tool.mjs": nodeSource, "path.mjs": nodePathSource };
+  const starts = await openToolStarts({
+    backend: way === "path" ? withGatewayByPath(backend, sandboxUid) : backend,
+    ...{ files: { "tool.py": source }, nodeFiles },
+  });
+  const startMode = way === "host" || way === "path" ? "cold" : way;
   const entry = tool(name, {
     runtime,
-    module: runtime === "node" ? "tool.mjs" : "tool",
+    module: runtime === "python" ? "tool" : way === "path" ? "path.mjs" : "tool.mjs",
     callable: { kind: "function", name },
     start: startMode,
     warm: { min: startMode === "cold" ? 0 : 1, max: 2 },
@@ -220,6 +254,50 @@ const withGateway = (way: Way): void => {
 
 describe.for(quickWays)("with a gateway, by the start %s,", withGateway);
 describe.for(otherWays)("with a gateway, by the start %s,", { tags: "full" }, withGateway);
+
+describe("with a gateway that the command connects to,", () => {
+  test.for(["call", "awaits"])("a tool calls another one: %s", async (name, context) => {
+    const { call } = await open(context, "path", name);
+    const text = "é".repeat(200_000);
+    let gateway: Duplex | undefined;
+    const result = await call({ value: text }, ({ execution }) => {
+      gateway = execution.gateway;
+      expect([gateway!.readableFlowing, gateway!.listenerCount("data")]).toEqual([false, 0]);
+      answer(gateway, ({ payload }) => ({ twice: [payload.args["value"], payload.args["value"]] }));
+    });
+    expect(result).toEqual({ twice: [text, text] });
+    expect(gateway!.destroyed).toBe(true);
+  });
+
+  test.for(["python", "node"] as const)(
+    "it is one connection, which no program inherits: %s",
+    async (runtime, context) => {
+      const { call } = await open(context, "path", "connects", { runtime });
+      const { before, after, sockets, child } = (await call({}, ({ execution }) =>
+        answer(execution.gateway, () => ({})),
+      )) as { before: boolean; after: boolean; sockets: Record<string, string>; child: string[] };
+      expect([before, after]).toEqual([true, false]);
+      const [number] = withoutInherited(sockets);
+      expect(withoutInherited(sockets)).toHaveLength(1);
+      const others = child.filter(
+        (name) => !inherited.has(name) && !["0", "1", "2"].includes(name),
+      );
+      expect(others).toHaveLength(1);
+      expect(child.includes(number!) && others[0] !== number).toBe(false);
+    },
+  );
+
+  test("a tool that calls none ends, and so does the channel", async (context) => {
+    const { call } = await open(context, "path", "look");
+    let gateway: Duplex | undefined;
+    const { sockets } = (await call({}, ({ execution }) => {
+      gateway = execution.gateway;
+      gateway!.resume();
+    })) as { sockets: Record<string, string> };
+    expect(withoutInherited(sockets)).toEqual([]);
+    expect(gateway!.destroyed).toBe(true);
+  });
+});
 
 /** Whether a process has a socket open, and its number in its innermost pid namespace. */
 async function holds(pid: number, target: string): Promise<string[]> {

@@ -44,9 +44,10 @@ describe("the tag of a worker", () => {
 describe("the sweep after a dead worker", () => {
   test("kills all that bear its tag, and nobody else", async () => {
     const tag = ownerTag(newId());
-    const tagged = await Promise.all(
-      [1, 2, 3].map(() => goesOn(...ownerTagOptions(tag), "--args")),
-    );
+    const tagged = await Promise.all([
+      ...[1, 2].map(() => goesOn(...ownerTagOptions(tag), "--args")),
+      goesOn(`--root=/work/${tag}/call/state`, "boot"),
+    ]);
     const others = await Promise.all([
       goesOn(...ownerTagOptions(ownerTag(newId()))),
       // Such as the process that looks for it.

@@ -171,7 +171,7 @@ async function callOnce({ starts, profile, entry, args, follow }: Call) {
   };
   const inside = {
     tools: tool.toolsPath,
-    gateway: runnerGateway(entry, { gateway: undefined }),
+    gateway: runnerGateway(entry, { gateway: undefined }, sandbox),
     locate: (path: string) => sandbox.locate(path),
   };
   const content = runnerArgs(entry, invocation, new Map(), inside, { maxResultBytes: 1_000_000 });

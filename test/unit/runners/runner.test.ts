@@ -100,9 +100,11 @@ describe("the arguments of a tool runner", () => {
 
   test("have the gateway where the sandbox has one", () => {
     const limits = { maxResultBytes: 1 };
-    const places = { ...paths, gateway: { fd: 9, maxConcurrentCalls: 2 } };
-    const args = runnerArgs(tool, invocation, new Map(), places, limits);
-    expect(args["gateway"]).toEqual({ fd: 9, max_concurrent_calls: 2 });
+    for (const channel of [{ fd: 9 }, { path: "/sandbox/work/gateway.sock" }]) {
+      const places = { ...paths, gateway: { channel, maxConcurrentCalls: 2 } };
+      const args = runnerArgs(tool, invocation, new Map(), places, limits);
+      expect(args["gateway"]).toEqual({ ...channel, max_concurrent_calls: 2 });
+    }
     expect(runnerArgs(tool, invocation, new Map(), paths, limits)).not.toHaveProperty("gateway");
   });
 

@@ -1,7 +1,7 @@
 /**
  * The channel to the worker's gateway. See tool-runner/PROTOCOL.md, "Tools of a program".
  */
-import { Socket } from "node:net";
+import { Socket, connect } from "node:net";
 import { ToolCallError } from "../context.js";
 import { encode } from "../json.js";
 import { CallQueue } from "./calls.js";
@@ -31,7 +31,7 @@ const closed = {
   payload: { code: "GATEWAY_CLOSED", error: "The channel to the worker's gateway is closed" },
 };
 
-/** Sends requests and receives their answers, in any order. Owns the descriptor. */
+/** Sends requests and receives their answers, in any order. Owns the socket. */
 export class Channel {
   #socket;
   /** @type {Map<string, Pending>} by the request's id */
@@ -45,12 +45,15 @@ export class Channel {
   #isAbandoned = false;
 
   /**
-   * @param {number} fd a stream socket
+   * @param {number | string} place a stream socket, or the path of one to connect to
    * @param {number} maxConcurrentCalls calls without an answer on the channel
    */
-  constructor(fd, maxConcurrentCalls) {
+  constructor(place, maxConcurrentCalls) {
     this.#calls = new CallQueue(maxConcurrentCalls);
-    this.#socket = new Socket({ fd, readable: true, writable: true });
+    this.#socket =
+      typeof place === "string"
+        ? connect(place)
+        : new Socket({ fd: place, readable: true, writable: true });
     this.#socket.on("data", (chunk) => this.#onData(chunk));
     this.#socket.on("error", () => this.#close());
     this.#socket.on("close", () => this.#close());

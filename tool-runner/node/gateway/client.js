@@ -25,13 +25,14 @@ const levels = ["summary", "schema", "full"];
  */
 
 /**
- * @param {number} fd of the channel; belongs to the client from now on
+ * @param {number | string} place descriptor of the channel, which is the client's from now on, or
+ *   the path to connect to
  * @param {number} maxConcurrentCalls calls without an answer on the channel
  * @param {symbol} runKey the member of a result for its {@link Run}
  * @returns {Client}
  */
-export function openClient(fd, maxConcurrentCalls, runKey) {
-  const channel = new Channel(fd, maxConcurrentCalls);
+export function openClient(place, maxConcurrentCalls, runKey) {
+  const channel = new Channel(place, maxConcurrentCalls);
 
   /** @param {Record<string, unknown>} payload of the response to a call or a chain */
   const resultOf = ({ structured, ...run }) =>

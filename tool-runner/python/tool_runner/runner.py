@@ -88,12 +88,12 @@ def answer(call: Call, before_exit: object = None) -> int:
     """
     runner_pid = os.getpid()
     context = _context_of(call)
-    descriptor = call.gateway.get("fd")
-    if descriptor is not None:
+    channel = call.gateway.get("fd", call.gateway.get("path"))
+    if channel is not None:
         from secure_tool_runtime import gateway
 
         max_calls = call.gateway.get("max_concurrent_calls", _CONCURRENT_CALLS)
-        gateway.of_call = (descriptor, runner_pid, max_calls)
+        gateway.of_call = (channel, runner_pid, max_calls)
     try:
         try:
             returned = _run_tool(call, context)

@@ -8,7 +8,7 @@ import type { InvocationError } from "../../protocol/errors.ts";
 import type { GatewayReport } from "../../protocol/execution.ts";
 import type { Invocation } from "../../protocol/invocation.ts";
 import type { RunnerGateway } from "../../runners/runner.ts";
-import { gatewayFd } from "../../sandbox/sandbox.ts";
+import { type Sandbox, gatewayFd } from "../../sandbox/sandbox.ts";
 import type { CallContext } from "../call-context.ts";
 import type { CallSlot } from "../slots/call-slot.ts";
 
@@ -44,10 +44,11 @@ const noCalls = { maxToolCalls: 0 };
 export function runnerGateway(
   tool: Pick<ToolEntry, "gateway">,
   invocation: Pick<Invocation, "gateway">,
+  { gatewayPath: path }: Pick<Sandbox, "gatewayPath">,
 ): RunnerGateway | undefined {
   if (tool.gateway === undefined) return undefined;
   const { maxConcurrentCalls } = gatewayLimitsOf(tool, invocation);
-  return { fd: gatewayFd, maxConcurrentCalls };
+  return { channel: path === undefined ? { fd: gatewayFd } : { path }, maxConcurrentCalls };
 }
 
 /** What a tool did by its gateway. */

@@ -16,6 +16,8 @@ export interface SandboxUsageOptions {
   /** The work directory on the host, with the staged files. */
   readonly workDir: string;
   readonly tmpfs: TmpfsPlace | undefined;
+  /** The name of the file that has the sandbox's memory, where its kernel is a program. */
+  readonly memoryFile?: string | undefined;
   /** Whether it has devices of the host. */
   readonly hasDevices: boolean;
   /** Whether the first process is the command's parent, which does not count. */

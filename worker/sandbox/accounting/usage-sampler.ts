@@ -6,6 +6,7 @@ import type { CgroupControl, CgroupUsage } from "../cgroup/cgroup.ts";
 import type { Usage } from "../sandbox.ts";
 import { CpuTime } from "./cpu-time.ts";
 import type { Amount, DiskUsage } from "./disk-usage.ts";
+import { MemoryFile } from "./memory-file.ts";
 import { type InTurn, MemoryUsage, type Unshown } from "./memory-usage.ts";
 import { type OpenFiles, OpenFilesSearch } from "./open-files.ts";
 import { OwnMounts } from "./own-mounts.ts";
@@ -23,6 +24,8 @@ export interface SampledSandbox {
   /** Its work directory with the staged files. The caller owns it. */
   readonly disk: DiskUsage;
   readonly tmpfs: TmpfsPlace | undefined;
+  /** See `SandboxUsageOptions.memoryFile`. */
+  readonly memoryFile?: string | undefined;
   /** Devices of the host, whose drivers map memory of unknown file systems. */
   readonly hasDevices: boolean;
   /** Its control group, which bounds or counts instead. */
@@ -48,6 +51,7 @@ export class UsageSampler implements Sampled, Disposable {
   readonly #cpu = new CpuTime();
   readonly #openFiles: OpenFilesSearch;
   readonly #tmpfs: TmpfsUsage | undefined;
+  readonly #memoryFile: MemoryFile | undefined;
   readonly #mounts: OwnMounts;
   /** Undefined where the control group bounds it. */
   readonly #memory: MemoryUsage | undefined;
@@ -59,18 +63,19 @@ export class UsageSampler implements Sampled, Disposable {
   #isOver = false;
 
   constructor(sandbox: SampledSandbox) {
-    const { firstPid, disk, tmpfs, group, limits, inTurn } = sandbox;
+    const { firstPid, disk, tmpfs, memoryFile, group, limits, inTurn } = sandbox;
     this.#sandbox = sandbox;
     this.#left = { bytes: limits.diskBytes, files: limits.files };
     this.#tree = new ProcessTree(firstPid);
     this.#openFiles = new OpenFilesSearch(disk.device);
     this.#tmpfs = tmpfs && new TmpfsUsage(firstPid, tmpfs);
+    this.#memoryFile = memoryFile === undefined ? undefined : new MemoryFile(firstPid, memoryFile);
     this.#mounts = new OwnMounts(firstPid, () => [disk.device, ...(this.#tmpfs?.devices ?? [])]);
     if (group?.controls.memory === true) return;
     this.#memory = new MemoryUsage({
       boundBytes: limits.memoryBytes,
       tree: this.#tree,
-      unshown: () => this.#unshown(this.#tmpfs?.read()),
+      unshown: () => this.#unshown(this.#readTmpfs()),
       inTurn,
       onExceeded: (limit) => this.#report(limit),
       onFailed: (error) => this.#fail(error),
@@ -106,7 +111,7 @@ export class UsageSampler implements Sampled, Disposable {
       const processes = this.#sampleProcesses();
       if (processes.length <= Number(this.#sandbox.commandIsChild)) return;
       this.#hasSampled = true;
-      const tmpfs = this.#tmpfs?.read();
+      const tmpfs = this.#readTmpfs();
       const counted = this.#sandbox.group?.read();
       this.#report(
         this.#processesExceeded(processes) ??
@@ -132,6 +137,10 @@ export class UsageSampler implements Sampled, Disposable {
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#openFiles[Symbol.dispose]();
+  }
+
+  #readTmpfs(): TmpfsAmount | undefined {
+    return this.#tmpfs?.read() ?? this.#memoryFile?.read();
   }
 
   #sampleProcesses(): readonly ProcessSample[] {

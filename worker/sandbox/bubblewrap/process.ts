@@ -3,11 +3,11 @@
  */
 import type { Clock } from "../../support/clock.ts";
 import type { SandboxUsage } from "../accounting/sandbox-usage.ts";
+import { putLast } from "../proc/processes.ts";
 import { ownerTagOptions } from "../orphans.ts";
 import { SandboxError, gatewayFd } from "../sandbox.ts";
 import { firstInputFd, startSubprocess } from "../subprocess.ts";
 import { BwrapExecution } from "./execution.ts";
-import { putLast } from "./sandbox-processes.ts";
 
 /** What to start. */
 export interface BwrapCommand {

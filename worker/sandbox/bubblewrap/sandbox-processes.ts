@@ -22,20 +22,6 @@ const goneLookMs = 1;
 const goneTimeoutMs = 5_000;
 
 /**
- * Has the kernel end a process, and those that it will have, before any other where memory is
- * short: better a tool than the worker. proc_pid_oom_score_adj(5). Where that is not allowed
- * nothing changes.
- */
-export function putLast(pid: number): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
-  } catch {
-    // A worker that is root and may not write what is not its own; or the process is gone, and its
-    // exit says why.
-  }
-}
-
-/**
  * Leaves the memory of this process, and of all that it starts from now on, out of core dumps:
  * `kernel.core_pattern` may be a program that gets them whatever RLIMIT_CORE is. core(5)
  *

@@ -1,7 +1,7 @@
 /**
  * Processes by their numbers: found, signalled, seen to be gone.
  */
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { readProc } from "./files.ts";
 import { type ProcStat, readStat } from "./stat.ts";
 
@@ -29,6 +29,20 @@ export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal);
   } catch {
     // Callers check whether it is still there.
+  }
+}
+
+/**
+ * Has the kernel end a process, and those that it will have, before any other where memory is
+ * short: better a tool than the worker. proc_pid_oom_score_adj(5). Where that is not allowed
+ * nothing changes.
+ */
+export function putLast(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
+  } catch {
+    // A worker that is root and may not write what is not its own; or the process is gone, and its
+    // exit says why.
   }
 }
 

@@ -18,7 +18,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../../../worker/sandbox/syscalls/syscalls.ts";
 import { BpfProgram, maxInstructions } from "./bpf-interpreter.ts";
 
 const auditArchs = { x64: 0xc000_003e, arm64: 0xc000_00b7 };

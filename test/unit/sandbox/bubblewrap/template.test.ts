@@ -10,7 +10,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "../../../../worker/sandbox/bubblewrap/seccomp/syscalls.ts";
+} from "../../../../worker/sandbox/syscalls/syscalls.ts";
 import { templateSettings } from "../../../../worker/sandbox/bubblewrap/template/template-settings.ts";
 import { builtInProfiles } from "../../../../worker/sandbox/profile.ts";
 import { limitPrefix, parseHardLimits, rlimitsFor } from "../../../../worker/sandbox/rlimits.ts";

@@ -24,6 +24,21 @@ ANSWER_MAX_BYTES = 32 * 1024 * 1024
 _READ_BYTES = 256 * 1024
 
 
+def connect(path: str) -> int:
+    """The descriptor of a channel that is no inherited one; closed in programs that are executed.
+
+    Raises ToolCallError.
+    """
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(path)
+        except OSError:
+            raise closed() from None
+        return connection.detach()
+
+
 class Channel:
     """Owns the descriptor of a stream socket. Safe for threads; of this process alone."""
 

@@ -31,14 +31,15 @@ class _Gateway:
         given = gateway.of_call
         if given is None:
             raise ToolCallError("NOT_ALLOWED", "The tool's manifest entry has no gateway")
-        descriptor, pid, max_calls = given
+        place, pid, max_calls = given
         if os.getpid() != pid:
             raise RuntimeError("a process that a tool has forked cannot call other tools")
         with self._lock:
             if self._channel is None:
                 # Programs have `tools` without using it, and this takes 9 ms.
-                from .channel import Channel
+                from .channel import Channel, connect
 
+                descriptor = place if isinstance(place, int) else connect(place)
                 self._channel = Channel(descriptor, max_calls)
             return self._channel
 

@@ -23,7 +23,7 @@ import {
   setDumpable,
   setModeFilter,
   syncThreads,
-} from "../call-options.ts";
+} from "../../syscalls/call-options.ts";
 import type { SystemCallFilter } from "../../profile.ts";
 import {
   type FilteredArch,
@@ -33,7 +33,7 @@ import {
   refusedCalls,
   unfitCalls,
   unknownCalls,
-} from "./syscalls.ts";
+} from "../../syscalls/syscalls.ts";
 
 /** What the kernel does with the call: linux/seccomp.h. */
 const actions = {
