@@ -52,6 +52,7 @@ const variableOf: Readonly<Record<string, string>> = {
   minimum: "SANDBOX_MINIMUM",
   workDir: "SANDBOX_WORK_DIR",
   bwrapBin: "SANDBOX_BWRAP_BIN",
+  dockerSocket: "DOCKER_SOCKET",
   pythonBin: "SANDBOX_PYTHON_BIN",
   nodeBin: "SANDBOX_NODE_BIN",
   toolsPythonDir: "TOOLS_PYTHON_DIR",

@@ -180,6 +180,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/manifest/",
     "worker/protocol/",
     "worker/runners/",
+    "worker/sandbox/docker/engine/containers.ts",
     "worker/sandbox/profiles-file.ts",
   ],
 };

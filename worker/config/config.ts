@@ -77,6 +77,7 @@ export interface Config {
 /** How tools are run. */
 export interface SandboxConfig {
   readonly bwrapBin: string;
+  readonly dockerSocket: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
   /** Other interpreters that tools may name, by name. */
@@ -251,6 +252,7 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
     maxRuns: values.BROKER_MAX_RUNS,
     sandbox: {
       bwrapBin: values.SANDBOX_BWRAP_BIN,
+      dockerSocket: values.DOCKER_SOCKET,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       pythons: values.SANDBOX_PYTHONS ?? new Map(),

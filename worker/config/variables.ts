@@ -135,6 +135,12 @@ export const variables = z.object({
     "/usr/bin/bwrap",
     "The bubblewrap program.",
   ),
+  DOCKER_SOCKET: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/var/run/docker.sock",
+    "Socket of the Docker Engine API, for profiles with the backend `docker`.",
+  ),
   SANDBOX_PYTHON_BIN: withDefault(
     absolutePath,
     "an absolute path",

@@ -3,10 +3,12 @@
  */
 import type { BackendOptions, SandboxBackend } from "./sandbox.ts";
 import type { BubblewrapSettings } from "./bubblewrap/settings.ts";
+import type { DockerSettings } from "./docker/settings.ts";
 
 /** Options of single backends, by the backend's name. */
 export interface BackendSettings {
   readonly bubblewrap: BubblewrapSettings;
+  readonly docker: DockerSettings;
 }
 
 /** The options of every backend together. */
@@ -34,6 +36,16 @@ const entries: ReadonlyMap<string, BackendEntry> = new Map<string, BackendEntry>
       open: async (options, signal) => {
         const { openBubblewrap } = await import("./bubblewrap/backend.ts");
         return openBubblewrap({ ...options, ...options.settings.bubblewrap }, signal);
+      },
+    },
+  ],
+  [
+    "docker",
+    {
+      isolates: true,
+      open: async (options, signal) => {
+        const { openDocker } = await import("./docker/backend.ts");
+        return openDocker({ ...options, ...options.settings.docker }, signal);
       },
     },
   ],

@@ -83,9 +83,13 @@ export function openBackend(
 
 function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
-  const { bwrapBin, pythonBin, workDir, minimum } = config.sandbox;
+  const { bwrapBin, pythonBin, dockerSocket, workDir, minimum } = config.sandbox;
+  const { tryHost } = host.preparations ?? {};
   return {
-    settings: { bubblewrap: { bwrapBin, pythonBin, minimum, tryHost: host.preparations?.tryHost } },
+    settings: {
+      bubblewrap: { bwrapBin, pythonBin, minimum, tryHost },
+      docker: { dockerSocket },
+    },
     workBase: workDir,
     uid: sandboxUid(config),
     clock: host.clock,

@@ -33,7 +33,10 @@ function options(
   return {
     profiles: new Map(profiles.map((profile) => [profile.name, profile])),
     allowUnsafe: true,
-    settings: { bubblewrap: { bwrapBin: "/usr/bin/bwrap" } },
+    settings: {
+      bubblewrap: { bwrapBin: "/usr/bin/bwrap" },
+      docker: { dockerSocket: "/no/such/socket" },
+    },
     ...backendOptions(workBase),
     ...changes,
   };
@@ -83,7 +86,10 @@ describe("the backends of a worker", () => {
 
   test("are open only where a profile asks for them", async () => {
     const backends = await open([debug], {
-      settings: { bubblewrap: { bwrapBin: "/no/such/bwrap" } },
+      settings: {
+        bubblewrap: { bwrapBin: "/no/such/bwrap" },
+        docker: { dockerSocket: "/no/such/socket" },
+      },
     });
     const acquiring = backends.acquire(request({ profile: standard }), never);
     await expect(acquiring).rejects.toThrow("no profile of this worker has the backend bubblewrap");
@@ -102,7 +108,10 @@ describe("the backends of a worker", () => {
     const base = await temporaryDirectory();
     const opening = openBackends(
       options(base, [debug, standard], {
-        settings: { bubblewrap: { bwrapBin: "/usr/bin/false" } },
+        settings: {
+          bubblewrap: { bwrapBin: "/usr/bin/false" },
+          docker: { dockerSocket: "/no/such/socket" },
+        },
       }),
     );
     await expect(opening).rejects.toThrow(expect.objectContaining({ name: "SandboxError" }));

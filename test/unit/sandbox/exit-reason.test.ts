@@ -2,7 +2,7 @@
  * Which limit a signal of the kernel's stands for.
  */
 import { describe, expect, test } from "vitest";
-import { limitOfSignal } from "../../../worker/sandbox/bubblewrap/exit-reason.ts";
+import { limitOfSignal } from "../../../worker/sandbox/accounting/exit-reason.ts";
 import { restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { TotalUsage } from "../../../worker/sandbox/accounting/sandbox-usage.ts";
 

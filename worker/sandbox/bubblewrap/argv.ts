@@ -2,6 +2,7 @@
  * bubblewrap's options for a sandbox, as a pure function. See bwrap(1).
  */
 import { sandboxHostName } from "../network/sockets.ts";
+import { type SystemDirectory, baseEtc } from "../proc/host.ts";
 import type { Profile } from "../profile.ts";
 import { type Device, type ReadOnlyMount, type WritableMount, workDirInside } from "../sandbox.ts";
 import type { BoundInput } from "../work/inputs.ts";
@@ -50,19 +51,6 @@ export interface BwrapOptions {
 
 /** Where a template finds what its children need of the worker. They do not see it. */
 const templateDirInside = "/sandbox/template";
-
-/**
- * One of the host's top-level program directories: a link into /usr on a merged-/usr system, else a
- * directory.
- */
-export interface SystemDirectory {
-  readonly path: string;
-  /** Target of the link, or undefined for a directory. */
-  readonly linkTarget: string | undefined;
-}
-
-/** Files of /etc that programs in /usr need whatever they do. */
-const baseEtc = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"];
 
 /** Files of /etc that say how the host finds names; sandboxes with lists have their own. */
 const nameServiceEtc = [

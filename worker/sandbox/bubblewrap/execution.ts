@@ -7,7 +7,7 @@ import { settlesWithin } from "../../support/timeout.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
 import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
-import { limitOfSignal } from "./exit-reason.ts";
+import { limitOfSignal } from "../accounting/exit-reason.ts";
 import type { HeldSandbox } from "../network/door.ts";
 import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";

@@ -1,17 +1,18 @@
 /**
  * Probes bubblewrap on this host by trials, and takes the strongest variant that works.
  */
-import { lstat, readFile, readlink, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { LimitName } from "../../../protocol/resource-limits.ts";
 import { missingProgram } from "../../../support/install-hint.ts";
 import { settlesWithin } from "../../../support/timeout.ts";
 import type { CgroupsFound } from "../../cgroup/cgroup.ts";
 import type { HostCheck } from "../../host-check.ts";
-import { type HardLimits, parseCpuList, parseHardLimits } from "../../rlimits.ts";
+import { type HardLimits, parseHardLimits } from "../../rlimits.ts";
 import { SandboxError, type Unenforced } from "../../sandbox.ts";
 import { startSubprocess } from "../../subprocess.ts";
 import type { WorkDirs } from "../../work/work-dirs.ts";
-import type { ProcVariant, SystemDirectory } from "../argv.ts";
+import type { ProcVariant } from "../argv.ts";
+import { type SystemDirectory, allowedCpus, systemDirectories } from "../../proc/host.ts";
 import { readHostSettings } from "./host-settings.ts";
 import { unkeptLimits } from "../enforcement.ts";
 import { requireSafeProgram } from "../first-program.ts";
@@ -80,8 +81,6 @@ export interface ProbeOptions extends Omit<TrialHost, "ownerTag"> {
 
 /** Time limit of `bwrap --version` in milliseconds, on a host that is busy starting. */
 const versionTimeoutMs = 20_000;
-const candidates = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-
 /**
  * Runs sandboxes of each built-in profile, and takes the strongest variant that this host allows.
  * Rejects with SandboxError when bubblewrap does not start, a tool could change it, or its refusal
@@ -215,20 +214,4 @@ export async function identify(
       setting: "bwrapBin",
     });
   }
-}
-
-async function systemDirectories(): Promise<readonly SystemDirectory[]> {
-  const found = await Promise.all(
-    candidates.map(async (path) => {
-      const stats = await lstat(path).catch(() => undefined);
-      if (stats === undefined) return [];
-      return [{ path, linkTarget: stats.isSymbolicLink() ? await readlink(path) : undefined }];
-    }),
-  );
-  return found.flat();
-}
-
-async function allowedCpus(): Promise<readonly number[]> {
-  const status = await readFile("/proc/self/status", "utf8");
-  return parseCpuList(/^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? "0");
 }

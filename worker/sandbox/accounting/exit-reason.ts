@@ -3,7 +3,7 @@
  */
 import type { LimitReached, Limits } from "../../protocol/resource-limits.ts";
 import type { ExitReport } from "../sandbox.ts";
-import type { TotalUsage } from "../accounting/sandbox-usage.ts";
+import type { TotalUsage } from "./sandbox-usage.ts";
 
 /** The limit that a signal stands for, with what was used; undefined when it stands for none. */
 export function limitOfSignal(

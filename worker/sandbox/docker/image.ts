@@ -1,0 +1,39 @@
+/**
+ * The image of all containers: a root directory with nothing but places for mounts, and links.
+ */
+import { createHash } from "node:crypto";
+import type { SystemDirectory } from "../proc/host.ts";
+import { SandboxError } from "../sandbox.ts";
+import { type ArchiveEntry, archiveOf } from "./engine/archive.ts";
+import type { Engine } from "./engine/containers.ts";
+
+const repository = "secure-tool-runtime-empty";
+const tagDigits = 16;
+/** The engine mounts its init in there. */
+const initDirectory = "/sbin";
+const directories = ["dev", "etc", "proc", "run", "sandbox", "sys", "tmp", "usr", "var"];
+
+/** The image's id, made where the engine does not have it yet. Throws SandboxError. */
+export async function openImage(
+  engine: Engine,
+  systemDirectories: readonly SystemDirectory[],
+  signal: AbortSignal,
+): Promise<string> {
+  const archive = archiveOf(entriesOf(systemDirectories));
+  const tag = createHash("sha256").update(archive).digest("hex").slice(0, tagDigits);
+  const name = `${repository}:${tag}`;
+  const known = await engine.imageId(name, signal);
+  if (known !== undefined) return known;
+  await engine.importImage({ repository, tag }, archive, signal);
+  const id = await engine.imageId(name, signal);
+  if (id === undefined) throw new SandboxError(`the engine has not imported the image ${name}`);
+  return id;
+}
+
+function entriesOf(systemDirectories: readonly SystemDirectory[]): readonly ArchiveEntry[] {
+  const own = systemDirectories.map(({ path, linkTarget }) => ({
+    name: path.slice(1),
+    linkTarget: path === initDirectory ? undefined : linkTarget,
+  }));
+  return [...directories.map((name) => ({ name })), ...own];
+}
