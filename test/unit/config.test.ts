@@ -51,6 +51,7 @@ describe("a configuration of nothing but what is required", () => {
       maxRuns: 4,
       sandbox: {
         bwrapBin: "/usr/bin/bwrap",
+        dockerSocket: "/var/run/docker.sock",
         pythonBin: "/usr/bin/python3",
         nodeBin: process.execPath,
         pythons: new Map(),
@@ -368,6 +369,7 @@ describe("every variable", () => {
       DEFAULT_TIMEOUT_SECONDS: "60",
       BROKER_MAX_RUNS: "7",
       SANDBOX_BWRAP_BIN: "/opt/bwrap",
+      DOCKER_SOCKET: "/run/podman.sock",
       SANDBOX_PYTHON_BIN: "/opt/python3",
       SANDBOX_PYTHON_DOWNLOADS: "1",
       SANDBOX_PYTHONS: "3.12=/opt/python3.12/bin/python3,science=/opt/a=b/python,3.13=uv",
@@ -443,6 +445,7 @@ describe("every variable", () => {
       maxRuns: 7,
       sandbox: {
         bwrapBin: "/opt/bwrap",
+        dockerSocket: "/run/podman.sock",
         pythonBin: "/opt/python3",
         nodeBin: "/opt/node",
         pythons: new Map([
@@ -577,6 +580,7 @@ describe("a variable that cannot be used", () => {
     ["DEFAULT_TIMEOUT_SECONDS", "1e3", "seconds, 1 to 86400"],
     ["DEFAULT_TIMEOUT_SECONDS", " 30", "seconds, 1 to 86400"],
     ["SANDBOX_BWRAP_BIN", "bwrap", path],
+    ["DOCKER_SOCKET", "unix:///run/docker.sock", path],
     ["SANDBOX_PYTHON_BIN", "python3", path],
     ["SANDBOX_NODE_BIN", "node", path],
     ["SANDBOX_PYTHONS", "/usr/bin/python3", pythons],
@@ -810,10 +814,10 @@ describe("a variable that begins like one of the worker's", () => {
   });
 
   test("is looked at whatever known one it is like", () => {
-    // Others begin like these that are the SDKs' alone.
-    const ofSdks = ["AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS"];
+    // Those of SDKs, or of Docker's client, begin so, too.
+    const ofOthers = ["AWS_REGION", "DOCKER_SOCKET", "GOOGLE_APPLICATION_CREDENTIALS"];
     const own = Object.keys(variables.shape).filter(
-      (name) => !ofSdks.includes(name) && !name.startsWith("OTEL_"),
+      (name) => !ofOthers.includes(name) && !name.startsWith("OTEL_"),
     );
     for (const name of own) {
       expect(misspeltVariables({ [`${name}X`]: "1" }), name).toHaveLength(1);

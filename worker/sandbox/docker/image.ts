@@ -11,7 +11,9 @@ const repository = "secure-tool-runtime-empty";
 const tagDigits = 16;
 /** The engine mounts its init in there. */
 const initDirectory = "/sbin";
-const directories = ["dev", "etc", "proc", "run", "sandbox", "sys", "tmp", "usr", "var"];
+const directories = ["dev", "etc", "proc", "run", "sandbox", "sys", "usr"];
+/** A tmpfs gets the mode of the directory that it is mounted on. */
+const openDirectories = ["tmp", "var"];
 
 /** The image's id, made where the engine does not have it yet. Throws SandboxError. */
 export async function openImage(
@@ -35,5 +37,6 @@ function entriesOf(systemDirectories: readonly SystemDirectory[]): readonly Arch
     name: path.slice(1),
     linkTarget: path === initDirectory ? undefined : linkTarget,
   }));
-  return [...directories.map((name) => ({ name })), ...own];
+  const open = openDirectories.map((name) => ({ name, isOpen: true }));
+  return [...directories.map((name) => ({ name })), ...open, ...own];
 }

@@ -7,6 +7,8 @@ export interface ArchiveEntry {
   /** Relative, without a slash at the end. */
   readonly name: string;
   readonly linkTarget?: string | undefined;
+  /** Whether everybody may write to the directory. */
+  readonly isOpen?: boolean;
 }
 
 const blockBytes = 512;
@@ -24,6 +26,7 @@ const offsets = {
   magic: 257,
 } as const;
 const maxNameBytes = 100;
+const modes = { directory: "0000755", open: "0001777", link: "0000777" } as const;
 const types = { directory: "5", link: "2" } as const;
 
 /** The archive; the same entries make the same bytes. Throws RangeError for too long a name. */
@@ -32,7 +35,7 @@ export function archiveOf(entries: readonly ArchiveEntry[]): Uint8Array {
   return Buffer.concat([...entries.map(header), end]);
 }
 
-function header({ name, linkTarget }: ArchiveEntry): Buffer {
+function header({ name, linkTarget, isOpen = false }: ArchiveEntry): Buffer {
   const isLink = linkTarget !== undefined;
   const path = isLink ? name : `${name}/`;
   for (const text of [path, linkTarget ?? ""])
@@ -40,7 +43,7 @@ function header({ name, linkTarget }: ArchiveEntry): Buffer {
   const block = Buffer.alloc(blockBytes);
   const put = (text: string, offset: number): void => void block.write(text, offset, "utf8");
   put(path, offsets.name);
-  put(isLink ? "0000777\0" : "0000755\0", offsets.mode);
+  put(`${isLink ? modes.link : isOpen ? modes.open : modes.directory}\0`, offsets.mode);
   put("0000000\0", offsets.uid);
   put("0000000\0", offsets.gid);
   put("00000000000\0", offsets.size);

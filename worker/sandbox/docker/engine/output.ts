@@ -1,7 +1,6 @@
 /**
  * The stream of an attached container: frames of its output, and its input.
  */
-import { once } from "node:events";
 import { type Duplex, PassThrough, type Readable } from "node:stream";
 import { SandboxError } from "../../sandbox.ts";
 
@@ -81,7 +80,15 @@ async function distribute(
     for (const { stream, bytes } of frames.take(chunk as Buffer)) {
       const output = outputs[stream];
       if (output.destroyed || output.write(bytes)) continue;
-      await Promise.race([once(output, "drain"), once(output, "close")]);
+      await drained(output);
     }
   }
+}
+
+/** Fulfils when an output takes more, or is closed. */
+async function drained(output: PassThrough): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  output.once("drain", resolve).once("close", resolve);
+  await promise;
+  output.off("drain", resolve).off("close", resolve);
 }
