@@ -7,8 +7,9 @@ import { SandboxError } from "../sandbox.ts";
 import { type ArchiveEntry, archiveOf } from "./engine/archive.ts";
 import type { Engine } from "./engine/containers.ts";
 
-const repository = "secure-tool-runtime-empty";
-const tagDigits = 16;
+const prefix = "secure-tool-runtime-empty-";
+/** Hexadecimal digits behind it, of the content. */
+const digits = 16;
 /** The engine mounts its init in there. */
 const initDirectory = "/sbin";
 const directories = ["dev", "etc", "proc", "run", "sandbox", "sys", "usr"];
@@ -22,11 +23,13 @@ export async function openImage(
   signal: AbortSignal,
 ): Promise<string> {
   const archive = archiveOf(entriesOf(systemDirectories));
-  const tag = createHash("sha256").update(archive).digest("hex").slice(0, tagDigits);
-  const name = `${repository}:${tag}`;
+  const digest = createHash("sha256").update(archive).digest("hex");
+  // podman imports under the tag `latest`, whatever it is told.
+  const repository = `${prefix}${digest.slice(0, digits)}`;
+  const name = `${repository}:latest`;
   const known = await engine.imageId(name, signal);
   if (known !== undefined) return known;
-  await engine.importImage({ repository, tag }, archive, signal);
+  await engine.importImage(repository, archive, signal);
   const id = await engine.imageId(name, signal);
   if (id === undefined) throw new SandboxError(`the engine has not imported the image ${name}`);
   return id;

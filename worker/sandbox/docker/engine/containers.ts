@@ -60,13 +60,9 @@ export class Engine {
     }
   }
 
-  /** Makes an image with the content of an archive. */
-  async importImage(
-    { repository, tag }: { readonly repository: string; readonly tag: string },
-    archive: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const path = `/images/create?${query({ fromSrc: "-", repo: repository, tag })}`;
+  /** Makes an image with the content of an archive, with the tag `latest`. */
+  async importImage(repository: string, archive: Uint8Array, signal: AbortSignal): Promise<void> {
+    const path = `/images/create?${query({ fromSrc: "-", repo: repository })}`;
     await this.#client.ask({ method: "POST", path, body: archive }, signal);
   }
 
