@@ -55,6 +55,7 @@ const variableOf: Readonly<Record<string, string>> = {
   runscBin: "SANDBOX_RUNSC_BIN",
   containerd: "SANDBOX_CONTAINERD_ADDRESS",
   kataRuntime: "SANDBOX_KATA_RUNTIME",
+  dockerSocket: "DOCKER_SOCKET",
   pythonBin: "SANDBOX_PYTHON_BIN",
   nodeBin: "SANDBOX_NODE_BIN",
   toolsPythonDir: "TOOLS_PYTHON_DIR",

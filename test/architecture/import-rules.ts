@@ -184,6 +184,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     "worker/protocol/",
     "worker/runners/",
     "worker/runtime/service/messages.ts",
+    "worker/sandbox/docker/engine/containers.ts",
     "worker/sandbox/profiles-file.ts",
   ],
 };

@@ -55,6 +55,7 @@ describe("a configuration of nothing but what is required", () => {
         ctrBin: "/usr/bin/ctr",
         containerdAddress: "/run/containerd/containerd.sock",
         kataRuntime: "io.containerd.kata.v2",
+        dockerSocket: "/var/run/docker.sock",
         pythonBin: "/usr/bin/python3",
         nodeBin: process.execPath,
         pythons: new Map(),
@@ -376,6 +377,7 @@ describe("every variable", () => {
       SANDBOX_CTR_BIN: "/opt/ctr",
       SANDBOX_CONTAINERD_ADDRESS: "/opt/containerd.sock",
       SANDBOX_KATA_RUNTIME: "io.containerd.kata-fc.v2",
+      DOCKER_SOCKET: "/run/podman.sock",
       SANDBOX_PYTHON_BIN: "/opt/python3",
       SANDBOX_PYTHON_DOWNLOADS: "1",
       SANDBOX_PYTHONS: "3.12=/opt/python3.12/bin/python3,science=/opt/a=b/python,3.13=uv",
@@ -455,6 +457,7 @@ describe("every variable", () => {
         ctrBin: "/opt/ctr",
         containerdAddress: "/opt/containerd.sock",
         kataRuntime: "io.containerd.kata-fc.v2",
+        dockerSocket: "/run/podman.sock",
         pythonBin: "/opt/python3",
         nodeBin: "/opt/node",
         pythons: new Map([
@@ -593,6 +596,7 @@ describe("a variable that cannot be used", () => {
     ["SANDBOX_CTR_BIN", "ctr", path],
     ["SANDBOX_CONTAINERD_ADDRESS", "containerd.sock", path],
     ["SANDBOX_KATA_RUNTIME", "no runtime", "a name of letters, digits, `.`, `_` and `-`"],
+    ["DOCKER_SOCKET", "unix:///run/docker.sock", path],
     ["SANDBOX_PYTHON_BIN", "python3", path],
     ["SANDBOX_NODE_BIN", "node", path],
     ["SANDBOX_PYTHONS", "/usr/bin/python3", pythons],
@@ -826,10 +830,10 @@ describe("a variable that begins like one of the worker's", () => {
   });
 
   test("is looked at whatever known one it is like", () => {
-    // Others begin like these that are the SDKs' alone.
-    const ofSdks = ["AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS"];
+    // Those of SDKs, or of Docker's client, begin so, too.
+    const ofOthers = ["AWS_REGION", "DOCKER_SOCKET", "GOOGLE_APPLICATION_CREDENTIALS"];
     const own = Object.keys(variables.shape).filter(
-      (name) => !ofSdks.includes(name) && !name.startsWith("OTEL_"),
+      (name) => !ofOthers.includes(name) && !name.startsWith("OTEL_"),
     );
     for (const name of own) {
       expect(misspeltVariables({ [`${name}X`]: "1" }), name).toHaveLength(1);

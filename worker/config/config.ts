@@ -84,6 +84,7 @@ export interface SandboxConfig {
   readonly ctrBin: string;
   readonly containerdAddress: string;
   readonly kataRuntime: string;
+  readonly dockerSocket: string;
   readonly pythonBin: string;
   readonly nodeBin: string;
   /** Other interpreters that tools may name, by name. */
@@ -263,6 +264,7 @@ function toConfig(values: z.infer<typeof variables>, set: Environment): Config {
       ctrBin: values.SANDBOX_CTR_BIN,
       containerdAddress: values.SANDBOX_CONTAINERD_ADDRESS,
       kataRuntime: values.SANDBOX_KATA_RUNTIME,
+      dockerSocket: values.DOCKER_SOCKET,
       pythonBin: values.SANDBOX_PYTHON_BIN,
       nodeBin: values.SANDBOX_NODE_BIN ?? process.execPath,
       pythons: values.SANDBOX_PYTHONS ?? new Map(),

@@ -160,6 +160,12 @@ export const variables = z.object({
     "io.containerd.kata.v2",
     "The name that containerd has for the Kata runtime. The worker does not start where its containers have the host's kernel.",
   ),
+  DOCKER_SOCKET: withDefault(
+    absolutePath,
+    "an absolute path",
+    "/var/run/docker.sock",
+    "Socket of the Docker Engine API, for profiles with the backend `docker`.",
+  ),
   SANDBOX_PYTHON_BIN: withDefault(
     absolutePath,
     "an absolute path",

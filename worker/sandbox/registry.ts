@@ -5,6 +5,7 @@ import type { BackendOptions, SandboxBackend } from "./sandbox.ts";
 import type { BubblewrapSettings } from "./bubblewrap/settings.ts";
 import type { ContainerdSettings, KataSettings } from "./containerd/settings.ts";
 import type { GvisorSettings } from "./gvisor/settings.ts";
+import type { DockerSettings } from "./docker/settings.ts";
 
 /** Options of single backends, by the backend's name. */
 export interface BackendSettings {
@@ -12,6 +13,7 @@ export interface BackendSettings {
   readonly gvisor: GvisorSettings;
   readonly containerd: ContainerdSettings;
   readonly kata: KataSettings;
+  readonly docker: DockerSettings;
 }
 
 /** The options of every backend together. */
@@ -75,6 +77,17 @@ const entries: ReadonlyMap<string, BackendEntry> = new Map<string, BackendEntry>
       open: async (options, signal) => {
         const { openContainerd } = await import("./containerd/backend.ts");
         return openContainerd({ ...options, ...options.settings.containerd }, signal);
+      },
+    },
+  ],
+  [
+    "docker",
+    {
+      isolates: true,
+      hasNetworks: false,
+      open: async (options, signal) => {
+        const { openDocker } = await import("./docker/backend.ts");
+        return openDocker({ ...options, ...options.settings.docker }, signal);
       },
     },
   ],

@@ -83,7 +83,7 @@ export function openBackend(
 
 function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
-  const { bwrapBin, pythonBin, workDir, minimum, runscBin } = config.sandbox;
+  const { bwrapBin, pythonBin, workDir, minimum, runscBin, dockerSocket } = config.sandbox;
   const { ctrBin, containerdAddress: address, kataRuntime } = config.sandbox;
   return {
     settings: {
@@ -91,6 +91,7 @@ function backendOptions(config: Config, host: Host) {
       gvisor: { runscBin },
       containerd: { ctrBin, address },
       kata: { ctrBin, address, runtime: kataRuntime },
+      docker: { dockerSocket },
     },
     workBase: workDir,
     uid: sandboxUid(config),

@@ -31,6 +31,7 @@ const otherBackends = {
   gvisor: { runscBin: "/no/such/runsc" },
   containerd,
   kata: { ...containerd, runtime: "none" },
+  docker: { dockerSocket: "/no/such/socket" },
 };
 
 function options(

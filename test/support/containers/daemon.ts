@@ -14,12 +14,14 @@ import { unpackedPackages } from "./debian-packages.ts";
 
 const run = promisify(execFile);
 const startMs = 30_000;
-const packages = ["docker.io", "containerd", "runc", "libseccomp2", "libdevmapper1.02.1"];
+const packages = ["docker.io", "tini", "containerd", "runc", "libseccomp2", "libdevmapper1.02.1"];
 
 /** A daemon that runs. Disposing stops it and its containers, and removes what it kept. */
 export interface Daemon extends AsyncDisposable {
   /** Of a client's process. */
   readonly variables: Readonly<Record<string, string>>;
+  /** The socket of its API. */
+  readonly socket: string;
 }
 
 interface Kind {
@@ -85,6 +87,7 @@ async function open(context: TestContext, kind: Kind): Promise<Daemon> {
   }
   return {
     variables: { ...variables, ...kind.variables(directory) },
+    socket: join(directory, "socket"),
     [Symbol.asyncDispose]: close,
   };
 }

@@ -31,10 +31,13 @@ export interface TotalUsage extends Omit<Usage, "wallMs"> {
   readonly memoryKills: number;
 }
 
+/** Control groups, as far as sandboxes are accounted for by them. */
+export type SandboxCgroups = Pick<Cgroups, "controls" | "create" | "discard">;
+
 /** Disposed when the sandbox's last process is gone, or when it was not started. */
 export class SandboxUsage implements Disposable {
   readonly #monitor: ResourceMonitor;
-  readonly #cgroups: Cgroups | undefined;
+  readonly #cgroups: SandboxCgroups | undefined;
   readonly #options: SandboxUsageOptions;
   readonly #disk: DiskUsage;
   #group: SandboxCgroup | undefined;
@@ -42,7 +45,7 @@ export class SandboxUsage implements Disposable {
 
   private constructor(
     monitor: ResourceMonitor,
-    cgroups: Cgroups | undefined,
+    cgroups: SandboxCgroups | undefined,
     options: SandboxUsageOptions,
   ) {
     this.#monitor = monitor;
@@ -58,7 +61,7 @@ export class SandboxUsage implements Disposable {
   /** Counts the staged files, and makes a control group where possible. Throws SandboxError. */
   static async open(
     monitor: ResourceMonitor,
-    cgroups: Cgroups | undefined,
+    cgroups: SandboxCgroups | undefined,
     options: SandboxUsageOptions,
   ): Promise<SandboxUsage> {
     using stack = new DisposableStack();

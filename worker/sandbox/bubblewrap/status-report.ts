@@ -1,16 +1,14 @@
 /**
  * What bubblewrap reports of one sandbox (`--json-status-fd`), and how the sandbox ended by that.
  */
-import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { isJsonObject, parseJson } from "../../support/json/json.ts";
+import { signalOfExitCode } from "../proc/signals.ts";
 import type { ExitReport } from "../sandbox.ts";
 import type { SubprocessExit } from "../subprocess.ts";
 
 /** Bytes of bubblewrap's status report; it is two short lines. */
 const maxReportBytes = 16 * 1024;
-/** 128 + the number of a signal is the exit code for it (bwrap(1), as shells do). */
-const signalBase = 128;
 
 /** What was reported so far; see bwrap(1). */
 export interface StatusReport {
@@ -89,14 +87,7 @@ export function ending(
     const wasKilled = exit.signal !== undefined && report.childPid !== undefined;
     return { started: wasKilled, exitCode: undefined, signal: exit.signal };
   }
-  const signal = signalNames.get(report.exitCode - signalBase);
+  const signal = signalOfExitCode(report.exitCode);
   if (signal !== undefined) return { started: true, exitCode: undefined, signal };
   return { started: true, exitCode: report.exitCode, signal: undefined };
 }
-
-/** The first name wins where a signal has two: SIGABRT, not SIGIOT. */
-const signalNames = new Map(
-  Object.entries(constants.signals)
-    .toReversed()
-    .map(([name, number]) => [number, name]),
-);

@@ -1,9 +1,9 @@
 /**
  * Tries the variants of sandboxes that a host can refuse, with real sandboxes.
  */
+import type { SystemDirectory } from "../../proc/host.ts";
 import { type Profile, builtInProfiles } from "../../profile.ts";
 import { type HardLimits, clampLimits, limitPrefix } from "../../rlimits.ts";
-import type { SystemDirectory } from "../../proc/host.ts";
 import { type ProcVariant, bwrapOptions, hostName, trialOptions } from "../argv.ts";
 import { type TrialObservation, observe, trialProfile, trialScript } from "./probe-script.ts";
 import type { Refusals } from "./probes.ts";
