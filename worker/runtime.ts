@@ -70,6 +70,7 @@ export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export type { Clock } from "./support/clock.ts";
 export type { Json, JsonObject } from "./support/json/json.ts";
 export { type DeclaredKind, declaredBackend } from "./runtime/declared.ts";
+export type { RemoteAddress } from "./runtime/service/connect.ts";
 export type { RemoteOptions } from "./runtime/service/remote.ts";
 export type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
 export {
@@ -86,7 +87,27 @@ export type { WasmOptions } from "./runtime/wasm/open.ts";
  * The caller owns it. Throws RuntimeError `RUNTIME_UNAVAILABLE`.
  */
 export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBackend> {
-  return open({ kind: "bubblewrap", backend: "bubblewrap", readiness: "production" }, options);
+  return open("bubblewrap", "production", "filter", options);
+}
+
+/** Opens containers of a Docker engine (`DOCKER_SOCKET`). Otherwise as {@link openBubblewrap}. */
+export function openDocker(options?: SandboxedOptions): Promise<RuntimeBackend> {
+  return open("docker", "beta", "none", options);
+}
+
+/** Opens containers of containerd, as root. Otherwise as {@link openBubblewrap}. */
+export function openContainerd(options?: SandboxedOptions): Promise<RuntimeBackend> {
+  return open("containerd", "beta", "none", options);
+}
+
+/** Opens sandboxes of gVisor, which have a kernel of their own. Otherwise as the others. */
+export function openGvisor(options?: SandboxedOptions): Promise<RuntimeBackend> {
+  return open("gvisor", "beta", "kernel", options);
+}
+
+/** Opens Kata's virtual machines by containerd; never run by our tests. Otherwise as the others. */
+export function openKata(options?: SandboxedOptions): Promise<RuntimeBackend> {
+  return open("kata", "prototype", "kernel", options);
 }
 
 /**
@@ -94,16 +115,19 @@ export function openBubblewrap(options?: SandboxedOptions): Promise<RuntimeBacke
  * Otherwise as {@link openBubblewrap}.
  */
 export function openUnsafeHost(options?: SandboxedOptions): Promise<RuntimeBackend> {
-  return open({ kind: unsafeHost, backend: "host", readiness: "prototype" }, options);
+  return open(unsafeHost, "prototype", "none", options);
 }
 
 /** Loads the parts of a worker then only: most of a second's import. */
 async function open(
-  technology: SandboxTechnology,
+  kind: string,
+  readiness: SandboxTechnology["readiness"],
+  hardening: SandboxTechnology["hardening"],
   options: SandboxedOptions | undefined,
 ): Promise<RuntimeBackend> {
   const { openSandboxed } = await import("./wiring/runtime/sandboxed.ts");
-  return openSandboxed(technology, options);
+  const backend = kind === unsafeHost ? "host" : kind;
+  return openSandboxed({ kind, backend, readiness, hardening }, options);
 }
 
 /**

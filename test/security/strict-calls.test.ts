@@ -115,7 +115,7 @@ export async function works() {
 }
 `;
 
-const hardened = runtimeSandboxProfiles("bubblewrap").get("runtime-hardened")!;
+const hardened = runtimeSandboxProfiles("bubblewrap", "filter").get("runtime-hardened")!;
 const numbers =
   process.arch === "arm64" ? { execveat: 281, seccomp: 277 } : { execveat: 322, seccomp: 317 };
 const openBubblewrap = sharedBackends();
@@ -217,7 +217,7 @@ describe.for(["cold", "pool"] as const)(
 );
 
 test("under standard there are sockets and programs", async (context) => {
-  const profile = runtimeSandboxProfiles("bubblewrap").get("runtime-standard")!;
+  const profile = runtimeSandboxProfiles("bubblewrap", "filter").get("runtime-standard")!;
   const made = (await called(context, "cold", "network", { profile })) as { socket: string[] };
   expect(made.socket).not.toContain("EPERM");
   expect(made).toMatchObject({ connect: "ENOENT", bind: "None" });

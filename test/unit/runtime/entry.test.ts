@@ -18,8 +18,9 @@ test("exports these values", () => {
   expect(Object.keys(entry).sort()).toEqual([
     ...["ActivityError", "GatewayError", "Runtime", "RuntimeError", "codeEngine"],
     ...["createFunctionGateway", "declaredBackend", "defineBackend", "openBubblewrap"],
-    ...["openRemote", "openUnsafeHost", "openWasm", "runtimeProfiles", "serveRuntime"],
-    ...["temporalActivity", "unsafeHost"],
+    ...["openContainerd", "openDocker", "openGvisor", "openKata", "openRemote"],
+    ...["openUnsafeHost", "openWasm", "runtimeProfiles", "serveRuntime", "temporalActivity"],
+    "unsafeHost",
   ]);
 });
 

@@ -1,7 +1,12 @@
 /**
  * The profiles of the library over those of sandboxes. No name of the one is one of the other.
  */
-import { type Profile, builtInProfiles, restrictiveProfile } from "../../sandbox/profile.ts";
+import {
+  type Profile,
+  type Profiles,
+  builtInProfiles,
+  restrictiveProfile,
+} from "../../sandbox/profile.ts";
 import { limitNames, type Limits } from "../../protocol/resource-limits.ts";
 import type { RuntimeProfile } from "../../runtime/api/request.ts";
 
@@ -10,22 +15,29 @@ export function sandboxProfileName(profile: RuntimeProfile): string {
   return `runtime-${profile}`;
 }
 
+/**
+ * What makes `hardened` of a technology more than `standard`: a filter of system calls, or a kernel
+ * of its own. Without either there is no such profile.
+ */
+export type Hardening = "filter" | "kernel" | "none";
+
 /** Sandboxes of a technology: with a minimal root, and without a network. */
-export function runtimeSandboxProfiles(backend: string): ReadonlyMap<string, Profile> {
+export function runtimeSandboxProfiles(backend: string, hardening: Hardening): Profiles {
   const usual = builtInProfiles.get("standard") ?? restrictiveProfile;
   const closed = { ...usual, backend, network: "none", terminals: false } as const;
   const least = limitNames.map((name) => [
     name,
     Math.min(usual.limits[name], restrictiveProfile.limits[name]),
   ]);
-  const named: Readonly<Record<RuntimeProfile, Profile>> = {
-    dev: { ...closed, name: sandboxProfileName("dev") },
-    standard: { ...closed, name: sandboxProfileName("standard") },
-    hardened: {
+  const systemCalls = hardening === "filter" ? "strict" : "usual";
+  const named: readonly Profile[] = [
+    { ...closed, name: sandboxProfileName("dev") },
+    { ...closed, name: sandboxProfileName("standard") },
+    {
       ...restrictiveProfile,
-      ...{ backend, name: sandboxProfileName("hardened"), systemCalls: "strict" },
+      ...{ backend, name: sandboxProfileName("hardened"), systemCalls },
       limits: Object.fromEntries(least) as Limits,
     },
-  };
-  return new Map(Object.values(named).map((profile) => [profile.name, profile]));
+  ];
+  return new Map(named.map((profile) => [profile.name, profile]));
 }

@@ -30,7 +30,7 @@ import { createHost } from "../host.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
-import { runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
+import { type Hardening, runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
 import { tryLimits } from "./trials.ts";
 
 /** What a technology is in the library. */
@@ -39,6 +39,7 @@ export interface SandboxTechnology {
   /** Its name in worker/sandbox/registry.ts. */
   readonly backend: string;
   readonly readiness: Readiness;
+  readonly hardening: Hardening;
 }
 
 /** Milliseconds that a sandbox has beyond an execution's time, which ends it before. */
@@ -53,20 +54,24 @@ const trialSeconds = 15;
  * @param log of a worker, in place of the options' logger
  */
 export async function openSandboxed(
-  { kind, backend, readiness }: SandboxTechnology,
+  technology: SandboxTechnology,
   options: SandboxedOptions = {},
-  log: Logger = backendLog(options.logger, kind === unsafeHost ? "error" : "warn"),
+  log: Logger = backendLog(options.logger, technology.kind === unsafeHost ? "error" : "warn"),
 ): Promise<RuntimeBackend> {
+  const { kind, readiness, hardening } = technology;
   const { signal = new AbortController().signal } = options;
   await using stack = new AsyncDisposableStack();
   try {
-    const code = stack.use(await openCode(kind, backend, options, { log, signal }));
+    const code = stack.use(await openCode(technology, options, { log, signal }));
     const evidence = await code.tryLimits();
     const { languages, facts } = code;
     const owned = stack.move();
     return defineBackend({
       ...{ kind, languages, readiness, evidence, details: facts },
-      run: (execution, ending) => code.run(execution, ending),
+      run: (execution, ending) => {
+        if (execution.profile === "hardened" && hardening === "none") throw notHardened(kind);
+        return code.run(execution, ending);
+      },
       close: () => owned.disposeAsync(),
     });
   } catch (cause) {
@@ -76,9 +81,13 @@ export async function openSandboxed(
   }
 }
 
+function notHardened(kind: string): RuntimeError {
+  const detail = `${kind} has no profile hardened: it has no filter for it and no kernel of its own`;
+  return new RuntimeError("RUNTIME_UNAVAILABLE", { detail, op: "select", retryable: false });
+}
+
 async function openCode(
-  kind: string,
-  backend: string,
+  { kind, backend, hardening }: SandboxTechnology,
   options: SandboxedOptions,
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<SandboxedCode> {
@@ -99,7 +108,7 @@ async function openCode(
   const sandbox = { ...read.sandbox, defaultProfile: settings.defaultProfile };
   const config = { ...read, sandbox };
   const host = createHost(log, environment);
-  const profiles = runtimeSandboxProfiles(backend);
+  const profiles = runtimeSandboxProfiles(backend, hardening);
   const foundation = stack.use(await openFoundation(config, host, signal, { profiles }));
   const unavailable = foundation.catalog.unavailable(programEntry);
   if (unavailable !== undefined) throw new Error(unavailable.reason);

@@ -34,6 +34,7 @@ export async function openService(
     kind: "bubblewrap",
     backend: "bubblewrap",
     readiness: "production",
+    hardening: "filter",
   } as const;
   const backend = stack.use(
     await openSandboxed(technology, { maxConcurrent, variables, signal }, log),
