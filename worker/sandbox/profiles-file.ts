@@ -56,7 +56,9 @@ const shape = {
   backend: z
     .enum(backendNames, accepts(`one of ${backendNames.join(", ")}`))
     .nullish()
-    .describe("Sandbox technology. `docker` has no networks. `host` isolates nothing."),
+    .describe(
+      "Sandbox technology. Only `bubblewrap` and `host` have networks; `host` isolates nothing.",
+    ),
   network: networkField.nullish().describe("Network of the sandbox."),
   reads_etc: z.boolean(flag).nullish().describe("Whether the host's /etc is visible read-only."),
   has_var: z.boolean(flag).nullish().describe("Whether a private /var exists."),

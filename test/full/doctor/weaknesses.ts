@@ -115,7 +115,7 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: "worker/sandbox/bubblewrap/template/template-settings.ts",
-        from: 'filter: Buffer.from(host.seccomp).toString("hex"),',
+        from: 'filter: Buffer.from(filter).toString("hex"),',
         to: 'filter: "",',
       },
     ],
@@ -577,7 +577,7 @@ export const weaknesses: readonly PlantedWeakness[] = [
       ),
       {
         file: coldSandbox,
-        from: "function templateFilter()",
+        from: "export function memoryDirectories(",
         to: `function shared(workDir: string): string {
   const { chmodSync, mkdirSync } = process.getBuiltinModule("node:fs");
   const path = \`\${workDir}/../shared-by-all\`;
@@ -586,7 +586,7 @@ export const weaknesses: readonly PlantedWeakness[] = [
   return path;
 }
 
-function templateFilter()`,
+export function memoryDirectories(`,
       },
     ],
     named: { attacks: ["leave_files"] },
@@ -694,7 +694,7 @@ function templateFilter()`,
     edits: [
       {
         file: coldSandbox,
-        from: "seccomp: isTemplate ? templateFilter() : host.seccomp,",
+        from: "seccomp: isTemplate ? templateFilter(profile, launch) : toolFilter(host, profile, launch),",
         to: "seccomp: undefined,",
       },
     ],
@@ -705,8 +705,8 @@ function templateFilter()`,
     edits: [
       {
         file: coldSandbox,
-        from: "seccomp: isTemplate ? templateFilter() : host.seccomp,",
-        to: "seccomp: isTemplate ? undefined : host.seccomp,",
+        from: "seccomp: isTemplate ? templateFilter(profile, launch) : toolFilter(host, profile, launch),",
+        to: "seccomp: isTemplate ? undefined : toolFilter(host, profile, launch),",
       },
     ],
     named: { attacks: ["io_uring", "socket_families"], start: "import" },

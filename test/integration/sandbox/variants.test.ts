@@ -23,12 +23,10 @@ const open = sharedBackends();
 
 describe("a profile", () => {
   test("is decided by no other members than these", () => {
-    const { name, backend, limits, autoStart, ...shape } = builtInProfiles.get("standard")!;
-    expect([name, backend, typeof limits, autoStart]).toEqual([
-      "standard",
-      "bubblewrap",
-      "object",
-      "template",
+    const { name, backend, limits, autoStart, systemCalls, ...shape } =
+      builtInProfiles.get("standard")!;
+    expect([name, backend, typeof limits, autoStart, systemCalls]).toEqual([
+      ...["standard", "bubblewrap", "object", "template", "usual"],
     ]);
     expect(Object.keys(shape).sort()).toEqual(Object.keys(shapes[0]!).sort());
   });

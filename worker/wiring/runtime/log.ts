@@ -16,10 +16,10 @@ export function backendLog(logger: RuntimeLogger | undefined, level: "warn" | "e
   return createLogger("info", { write: (line) => tell(logger, line) });
 }
 
-function tell(logger: RuntimeLogger, line: string): void {
+function tell(to: RuntimeLogger, line: string): void {
   const { level, msg = "", ...facts } = JSON.parse(line) as Record<string, string>;
   try {
-    logger[methods[level ?? ""] ?? "info"](msg, facts);
+    to[methods[level ?? ""] ?? "info"](msg, facts);
   } catch {
     // An execution does not depend on the log.
   }
