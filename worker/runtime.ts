@@ -39,6 +39,7 @@ export {
 } from "./runtime/api/backend.ts";
 export {
   type CodeEngine,
+  EngineError,
   type EngineParams,
   type EngineResult,
   codeEngine,

@@ -3,7 +3,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
-import { type ProgramLanguage, maxCodeBytes } from "../../../worker/protocol/tool-calls/program.ts";
+import type { ProgramLanguage } from "../../../worker/protocol/tool-calls/program.ts";
+import { maxCodeBytes } from "../../../worker/protocol/tool-calls/program-limits.ts";
 import { UsageError } from "../../context.ts";
 
 /** A program. */

@@ -1,7 +1,7 @@
 /**
  * A backend over sandboxes: what is not the same for all backends.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { RuntimeBackend } from "../../../worker/runtime/api/backend.ts";
 import { createFunctionGateway } from "../../../worker/runtime/api/function-gateway.ts";
 import { checkGateway } from "../../../worker/runtime/testing/tools.ts";
@@ -101,4 +101,42 @@ test("a host without the sandbox program says which backend cannot be used", asy
   await expect(opening).rejects.toMatchObject({
     ...{ code: "RUNTIME_UNAVAILABLE", op: "open", backend: "bubblewrap" },
   });
+});
+
+test("code that the end of its time does not stop calls no tools any more", async () => {
+  let calls = 0;
+  const counting = createFunctionGateway([
+    {
+      id: "it:counts",
+      run: () => {
+        calls++;
+        return {};
+      },
+    },
+  ]);
+  const code = [
+    "import signal",
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "while True:",
+    "    try:",
+    "        tools.sync.call('it:counts', {})",
+    "    except Exception:",
+    "        pass",
+  ].join("\n");
+  const abandoned = new AbortController();
+  const options = { signal: abandoned.signal };
+  const running = backend.execute({ code, gateway: counting, language: "python" }, options);
+  const ended = expect(running).rejects.toBe("not wanted");
+  await vi.waitFor(() => expect(calls).toBeGreaterThan(3));
+  abandoned.abort("not wanted");
+  const until = calls;
+  await ended;
+  expect(calls).toBe(until);
+});
+
+test("what was printed and what was refused is of the code, and no fault of the runtime", async () => {
+  const gone = backend.execute({ code: "import os\nos._exit(0)", gateway, language: "python" });
+  await expect(gone).rejects.toMatchObject({ code: "EXECUTION_FAILED", retryable: false });
+  const long = backend.execute({ code: "#".repeat(256 * 1024 + 1), gateway });
+  await expect(long).rejects.toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "code" } });
 });

@@ -7,7 +7,6 @@ import type { RuntimeBackend } from "../../../worker/runtime/api/backend.ts";
 import { Engines } from "../../../worker/runtime/wasm/engine.ts";
 import {
   leastMemoryBytes,
-  maxCodeBytes,
   maxMessageBytes,
   maxRequestsAtOnce,
   maxStreamBytes,
@@ -15,6 +14,7 @@ import {
 import { openWasm } from "../../../worker/runtime/wasm/open.ts";
 import { gatewayOf } from "../../support/gateway/raw-program.ts";
 import { execute, failure } from "../../support/runtime/programs.ts";
+import { maxCodeBytes } from "../../../worker/protocol/tool-calls/program-limits.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -193,7 +193,7 @@ describe("time", () => {
     "of the request ends %s",
     async (code) => {
       await execute(wasm, "1");
-      const timed = { timeoutMs: 700 };
+      const timed = { timeoutMs: 1_500 };
       const error = await failure(execute(wasm, `console.log("began"); ${code}`, timed));
       expect(error).toMatchObject({ code: "TIMEOUT", partial: { stdout: "began\n" } });
     },
@@ -268,7 +268,7 @@ describe("sizes", () => {
 
   it("of code", async () => {
     const error = await failure(execute(wasm, " ".repeat(maxCodeBytes + 1)));
-    expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "code_bytes" } });
+    expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "code" } });
   });
 
   it("of requests and answers", async () => {

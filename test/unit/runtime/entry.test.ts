@@ -16,7 +16,7 @@ const testingPath = join(root, "worker/runtime/testing.ts");
 test("exports these values", () => {
   expect(Object.keys(testing).sort()).toEqual(["backendContract", "gatewayContract"]);
   expect(Object.keys(entry).sort()).toEqual([
-    ...["ActivityError", "GatewayError", "Runtime", "RuntimeError", "codeEngine"],
+    ...["ActivityError", "EngineError", "GatewayError", "Runtime", "RuntimeError", "codeEngine"],
     ...["createFunctionGateway", "declaredBackend", "defineBackend", "openBubblewrap"],
     ...["openContainerd", "openDocker", "openGvisor", "openKata", "openRemote"],
     ...["openUnsafeHost", "openWasm", "runtimeProfiles", "serveRuntime", "temporalActivity"],

@@ -4,6 +4,8 @@
 import { describe, expect, test } from "vitest";
 import { checkGateway } from "../../../worker/runtime/testing/tools.ts";
 import { type RuntimeBackend, defineBackend } from "../../../worker/runtime/api/backend.ts";
+import { CountedGateway } from "../../../worker/runtime/api/counted-gateway.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { codeEngine } from "../../../worker/runtime/api/engine.ts";
 import { RuntimeError, runtimeErrorFacts } from "../../../worker/runtime/api/errors.ts";
 import type { ExecuteRequest } from "../../../worker/runtime/api/request.ts";
@@ -175,5 +177,60 @@ describe("an engine", () => {
     expect([result.value, result.toolCalls.length]).toEqual(["box", 1]);
     const refused = engine.execute({ code: "math:add math:add", maxToolCalls: 1 }, gateway);
     expect((await failureOf(refused)).partial?.toolCalls).toHaveLength(1);
+  });
+});
+
+describe("an execution", () => {
+  const backend = callingBackend("box");
+
+  test.each([
+    [{ timeoutMs: 2 ** 31 }, "invalid limits: Timeout must be"],
+    [{ timeoutMs: "5" }, "invalid limits: Timeout must be"],
+    [{ limits: null }, "invalid limits: Limits must be"],
+    [{ language: 5 }, "invalid limits: Language must be"],
+    [{ requireEnforced: "memory" }, "invalid limits: RequireEnforced has"],
+    [{ requireEnforced: ["constructor"] }, "invalid limits: RequireEnforced has"],
+  ])("with %j is refused by name", async (wrong, message) => {
+    const request = { code: "x", gateway, ...wrong } as ExecuteRequest;
+    expect((await failureOf(backend.execute(request))).message).toContain(message);
+  });
+
+  test("of nothing has no gateway", async () => {
+    const nothing = backend.execute(undefined as unknown as ExecuteRequest);
+    expect((await failureOf(nothing)).code).toBe("MISSING_GATEWAY");
+  });
+
+  test("can say that it was held to less", async () => {
+    const less = defineBackend({
+      ...{ kind: "less", languages: ["x"], readiness: "stub", details: { deep: { a: 1 } } },
+      evidence: { memory: "kernel" },
+      run: async () => ({ value: null, stdout: "", stderr: "", evidence: {} }),
+    });
+    const limits = { memoryBytes: 1, maxToolCalls: 1 };
+    const { limitsEnforced, backend: info } = await less.execute({ code: "x", gateway, limits });
+    expect([limitsEnforced.memory, limitsEnforced.toolCalls]).toEqual([false, true]);
+    Object.assign(info.details["deep"] as object, { a: 2 });
+    expect((await less.execute({ code: "x", gateway })).backend.details).toEqual({
+      deep: { a: 1 },
+    });
+    expect(Object.isFrozen(less.evidence)).toBe(true);
+  });
+
+  test("counts the steps of a chain that is cancelled, and asks for tools so many times", async () => {
+    const over = new AbortController();
+    const slow = { ...gateway, runChain: () => Promise.reject(new Error("cancelled")) };
+    const limits = { maxToolCalls: 6, maxChainSteps: Infinity };
+    const counted = new CountedGateway(slow, limits, systemClock, over.signal);
+    const steps = Array.from({ length: 5 }, () => ({ toolId: "math:add" }));
+    await expect(counted.runChain(steps, over.signal)).rejects.toThrow("cancelled");
+    await expect(counted.runChain(steps, over.signal)).rejects.toThrow("has 1 left");
+    expect(counted.records).toHaveLength(5);
+    const asked = new CountedGateway(gateway, limits, systemClock, over.signal);
+    for (let n = 0; n < 200; n++) await asked.listNamespaces(over.signal);
+    await expect(asked.listNamespaces(over.signal)).rejects.toThrow("look up tools 200 times");
+    over.abort(new Error("over"));
+    await expect(asked.runTool("math:add", {}, new AbortController().signal)).rejects.toThrow(
+      "over",
+    );
   });
 });

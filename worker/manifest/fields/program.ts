@@ -2,11 +2,8 @@
  * The fields of an entry for programs: it runs source text that calls bring.
  */
 import { z } from "zod";
-import {
-  type ProgramLanguage,
-  maxCodeBytes,
-  programLanguages,
-} from "../../protocol/tool-calls/program.ts";
+import { type ProgramLanguage, programLanguages } from "../../protocol/tool-calls/program.ts";
+import { maxCodeBytes } from "../../protocol/tool-calls/program-limits.ts";
 import type { JsonObject } from "../../support/json/json.ts";
 import { accepts } from "../../support/text/expectation.ts";
 import { interpreterField } from "./interpreter.ts";

@@ -7,9 +7,6 @@ import { z } from "zod";
 export const programLanguages = ["python", "typescript", "javascript"] as const;
 export type ProgramLanguage = (typeof programLanguages)[number];
 
-/** Largest source of a program, in bytes. */
-export const maxCodeBytes = 256 * 1024;
-
 /** Where a program failed, for its author: lines and columns of its source, from 1. */
 export interface ProgramFailure {
   readonly line?: number | undefined;

@@ -79,6 +79,8 @@ export interface BackendDefinition {
    */
   readonly evidence: Evidence;
   readonly defaultTimeoutMs?: number;
+  /** Bytes of code; more are refused before anything starts. */
+  readonly maxCodeBytes?: number;
   /**
    * Runs the code. On abort, it ends everything that it has started and settles then, if only by a
    * RuntimeError whose `partial` is what was printed. Other errors are the backend's own failures.
@@ -87,14 +89,16 @@ export interface BackendDefinition {
   close?(): Promise<void>;
 }
 
+/** Kept by what follows, for every backend. */
+const common = { timeout: "guard", toolCalls: "engine", chainSteps: "engine" } as const;
+
 /** A backend that checks requests, keeps time and calls, and tells which limits were kept. */
 export function defineBackend(
   definition: BackendDefinition,
   clock: Clock = systemClock,
 ): RuntimeBackend {
   const { kind, languages, readiness } = definition;
-  const evidence = { timeout: "guard", toolCalls: "engine", chainSteps: "engine" } as const;
-  const kept: Evidence = { ...definition.evidence, ...evidence };
+  const kept: Evidence = Object.freeze({ ...definition.evidence, ...common });
   return {
     ...{ kind, languages, readiness, evidence: kept },
     execute: (request, { signal = neverAborts } = {}) =>
@@ -115,11 +119,13 @@ async function execute(
   const { kind, readiness } = definition;
   const limits = checkRequest(request, signal);
   const language = languageOf(definition, request);
+  requireSize(definition, request);
   requireKept(kind, kept, limits, request);
   const timeoutMs = request.timeoutMs || (definition.defaultTimeoutMs ?? defaultTimeoutMs);
-  const gateway = new CountedGateway(request.gateway, limits, clock);
   const over = AbortSignal.timeout(Math.ceil(timeoutMs));
-  const ending = AbortSignal.any([signal, over, gateway.ended]);
+  const unwanted = AbortSignal.any([signal, over]);
+  const gateway = new CountedGateway(request.gateway, limits, clock, unwanted);
+  const ending = AbortSignal.any([unwanted, gateway.ended]);
   const startMs = clock.monotonicMs();
   const { code, profile, metadata = {} } = request;
   const execution = { code, language, profile, timeoutMs, limits, gateway, metadata };
@@ -129,8 +135,11 @@ async function execute(
     ending.throwIfAborted();
     return {
       ...{ value: structuredClone(value), stdout, stderr, ...facts() },
-      backend: { kind, readiness, details: { ...definition.details, ...details } },
-      ...enforced({ ...kept, ...evidence }, limits),
+      backend: {
+        ...{ kind, readiness },
+        details: structuredClone({ ...definition.details, ...details }),
+      },
+      ...enforced(evidence === undefined ? kept : { ...evidence, ...common }, limits),
     };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
@@ -151,6 +160,18 @@ async function execute(
   }
 }
 
+/** Throws RuntimeError `RESOURCE_LIMIT` for too much code. */
+function requireSize(
+  { kind, maxCodeBytes = Infinity }: BackendDefinition,
+  { code }: ExecuteRequest,
+): void {
+  const codeBytes = Buffer.byteLength(code);
+  if (codeBytes <= maxCodeBytes) return;
+  const detail = `the code has ${codeBytes} bytes, more than ${maxCodeBytes}`;
+  const data = { limit: "code", bound: maxCodeBytes };
+  throw new RuntimeError("RESOURCE_LIMIT", { detail, data, op: "validate", backend: kind });
+}
+
 function languageOf({ kind, languages }: BackendDefinition, { language }: ExecuteRequest): string {
   if (language === undefined || language === "") return languages[0];
   if (languages.includes(language)) return language;
@@ -168,7 +189,8 @@ function requireKept(
   { requireEnforced = [] }: ExecuteRequest,
 ): void {
   const { limitsEnforced } = enforced(kept, limits);
-  const missing = requireEnforced.filter((limit) => !limitsEnforced[limit]);
+  const isKept = (limit: LimitKind): boolean => limitKinds.includes(limit) && limitsEnforced[limit];
+  const missing = requireEnforced.filter((limit) => !isKept(limit));
   if (missing.length === 0) return;
   const detail = `the backend ${kind} was not seen to keep, or the request does not set: ${missing.join(", ")}`;
   throw new RuntimeError("RUNTIME_UNAVAILABLE", {

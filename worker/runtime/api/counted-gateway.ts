@@ -4,11 +4,16 @@
 import {
   type ChainResult,
   type ChainStep,
+  type DetailLevel,
   GatewayError,
   type RunResult,
+  type ToolDoc,
   type ToolGateway,
+  type ToolSummary,
 } from "../../gateway/gateway.ts";
-import { limitReached, maxRefusals } from "../../gateway/limits.ts";
+import { defaultGatewayLimits, limitReached, maxRefusals } from "../../gateway/limits.ts";
+import type { ToolExample } from "../../protocol/tool-calls/example.ts";
+import { shownId } from "../../protocol/tool-calls/tool-id.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { JsonObject } from "../../support/json/json.ts";
 import type { BoundLimits } from "./limits.ts";
@@ -17,24 +22,32 @@ import type { ToolCallRecord } from "./tool-calls.ts";
 /** Calls that are recorded; further ones are counted only. */
 export const maxRecordedCalls = 1_000;
 
+/** Questions of one execution. */
+const { maxLookups } = defaultGatewayLimits;
+
 /** The gateway of one execution. */
 export class CountedGateway implements ToolGateway {
   readonly #gateway: ToolGateway;
   readonly #limits: Pick<BoundLimits, "maxToolCalls" | "maxChainSteps">;
   readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #over: AbortSignal;
   readonly #ended = new AbortController();
   readonly #records: ToolCallRecord[] = [];
   #calls = 0;
+  #lookups = 0;
   #refusals = 0;
 
+  /** @param over aborts what runs, and lets nothing start any more */
   constructor(
     gateway: ToolGateway,
     limits: Pick<BoundLimits, "maxToolCalls" | "maxChainSteps">,
     clock: Pick<Clock, "monotonicMs">,
+    over: AbortSignal,
   ) {
     this.#gateway = gateway;
     this.#limits = limits;
     this.#clock = clock;
+    this.#over = AbortSignal.any([over, this.#ended.signal]);
   }
 
   /** Aborts after `maxRefusals` refusals: the code is to be ended. */
@@ -46,34 +59,28 @@ export class CountedGateway implements ToolGateway {
     return this.#records.map((record) => ({ ...record }));
   }
 
-  searchTools(
-    ...given: Parameters<ToolGateway["searchTools"]>
-  ): ReturnType<ToolGateway["searchTools"]> {
-    return this.#gateway.searchTools(...given);
+  searchTools(query: string, limit: number, signal: AbortSignal): Promise<readonly ToolSummary[]> {
+    return this.#lookUp(signal, (ending) => this.#gateway.searchTools(query, limit, ending));
   }
 
-  listNamespaces(signal: AbortSignal): ReturnType<ToolGateway["listNamespaces"]> {
-    return this.#gateway.listNamespaces(signal);
+  listNamespaces(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#lookUp(signal, (ending) => this.#gateway.listNamespaces(ending));
   }
 
-  describeTool(
-    ...given: Parameters<ToolGateway["describeTool"]>
-  ): ReturnType<ToolGateway["describeTool"]> {
-    return this.#gateway.describeTool(...given);
+  describeTool(id: string, level: DetailLevel, signal: AbortSignal): Promise<ToolDoc> {
+    return this.#lookUp(signal, (ending) => this.#gateway.describeTool(id, level, ending));
   }
 
-  listToolExamples(
-    ...given: Parameters<ToolGateway["listToolExamples"]>
-  ): ReturnType<ToolGateway["listToolExamples"]> {
-    return this.#gateway.listToolExamples(...given);
+  listToolExamples(id: string, max: number, signal: AbortSignal): Promise<readonly ToolExample[]> {
+    return this.#lookUp(signal, (ending) => this.#gateway.listToolExamples(id, max, ending));
   }
 
   async runTool(id: string, args: JsonObject, signal: AbortSignal): Promise<RunResult> {
-    signal.throwIfAborted();
+    const ending = this.#enter(signal);
     this.#reserve(1);
     const startMs = this.#clock.monotonicMs();
     try {
-      const result = await this.#gateway.runTool(id, args, signal);
+      const result = await this.#gateway.runTool(id, args, ending);
       this.#record(id, startMs, undefined);
       return result;
     } catch (error) {
@@ -83,7 +90,7 @@ export class CountedGateway implements ToolGateway {
   }
 
   async runChain(steps: readonly ChainStep[], signal: AbortSignal): Promise<ChainResult> {
-    signal.throwIfAborted();
+    const ending = this.#enter(signal);
     const bound = this.#limits.maxChainSteps;
     if (steps.length > bound) {
       const message = `A chain may have ${bound} steps; this one has ${steps.length}`;
@@ -91,22 +98,39 @@ export class CountedGateway implements ToolGateway {
     }
     this.#reserve(steps.length);
     const startMs = this.#clock.monotonicMs();
-    let ranSteps = 0;
     try {
-      const result = await this.#gateway.runChain(steps, signal);
-      ranSteps = steps.length;
+      const result = await this.#gateway.runChain(steps, ending);
       for (const { toolId } of steps) this.#record(toolId, startMs, undefined);
       return result;
     } catch (error) {
-      const ran = error instanceof GatewayError ? (error.stepResults ?? []) : [];
-      ranSteps = ran.length;
+      const told = error instanceof GatewayError ? error.stepResults : undefined;
+      // Where nobody says which steps ran, all may have.
+      const ran = told ?? steps.map(({ toolId }) => ({ toolId, error }));
       for (const step of ran) this.#record(step.toolId, startMs, step.error && error);
-      if (ranSteps === 0 && steps[0]) this.#record(steps[0].toolId, startMs, error);
-      throw this.#counted(error);
-    } finally {
       // A chain that stops early gives the rest back.
-      this.#calls -= steps.length - Math.max(ranSteps, Math.min(1, steps.length));
+      this.#calls -= Math.max(0, steps.length - ran.length);
+      throw this.#counted(error);
     }
+  }
+
+  async #lookUp<Found>(
+    signal: AbortSignal,
+    ask: (ending: AbortSignal) => Promise<Found>,
+  ): Promise<Found> {
+    const ending = this.#enter(signal);
+    if (this.#lookups >= maxLookups) {
+      const message = `The code may look up tools ${maxLookups} times`;
+      throw this.#refused(limitReached("max_lookups", maxLookups, message));
+    }
+    this.#lookups++;
+    return ask(ending);
+  }
+
+  /** The signal of an operation that starts now. Throws the reason of one that has aborted. */
+  #enter(signal: AbortSignal): AbortSignal {
+    const ending = AbortSignal.any([signal, this.#over]);
+    ending.throwIfAborted();
+    return ending;
   }
 
   #reserve(count: number): void {
@@ -135,6 +159,6 @@ export class CountedGateway implements ToolGateway {
     const errorOp =
       error === undefined ? undefined : error instanceof GatewayError ? error.op : "execute";
     const durationMs = this.#clock.monotonicMs() - startMs;
-    this.#records.push({ toolId, backendKind: undefined, durationMs, errorOp });
+    this.#records.push({ toolId: shownId(toolId), backendKind: undefined, durationMs, errorOp });
   }
 }

@@ -3,6 +3,7 @@
  */
 import type { ToolGateway } from "../../gateway/gateway.ts";
 import type { ExecuteOptions } from "./backend.ts";
+import { RuntimeError } from "./errors.ts";
 import type { ExecuteRequest } from "./request.ts";
 import type { ExecuteResult } from "./result.ts";
 import type { Runtime } from "./runtime.ts";
@@ -18,7 +19,31 @@ export type EngineResult = Pick<
   "value" | "stdout" | "stderr" | "toolCalls" | "durationMs"
 >;
 
-/** Runs code that calls `tools`. Rejects as `Runtime.execute` does. */
+/** Texts of engines for what ends code: what they tell apart. */
+const texts: Readonly<Record<string, string>> = {
+  TIMEOUT: "limit exceeded",
+  RESOURCE_LIMIT: "limit exceeded",
+  SANDBOX_VIOLATION: "code execution",
+};
+
+/** The end of code for a limit, or for what it did. The cause is the runtime's error. */
+export class EngineError extends Error {
+  constructor(text: string, cause: RuntimeError) {
+    super(`${text}: ${cause.message}`, { cause });
+    this.name = "EngineError";
+  }
+}
+
+function engineError(error: unknown): unknown {
+  if (!(error instanceof RuntimeError)) return error;
+  const text = texts[error.code];
+  return text === undefined ? error : new EngineError(text, error);
+}
+
+/**
+ * Runs code that calls `tools`. Rejects with EngineError for what ended it, else as
+ * `Runtime.execute` does.
+ */
 export interface CodeEngine {
   execute(
     params: EngineParams,
@@ -35,8 +60,10 @@ export function codeEngine(
   return {
     async execute({ maxToolCalls, ...params }, gateway, options) {
       const limits = { ...fixed.limits, ...(maxToolCalls !== undefined && { maxToolCalls }) };
-      const request = { ...fixed, ...params, gateway, limits };
-      const result = await runtime.execute(request, options);
+      const request = { profile: "standard", ...fixed, ...params, gateway, limits } as const;
+      const result = await runtime.execute(request, options).catch((error: unknown) => {
+        throw engineError(error);
+      });
       const { value, stdout, stderr, toolCalls, durationMs } = result;
       return { value, stdout, stderr, toolCalls, durationMs };
     },

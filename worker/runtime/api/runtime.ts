@@ -23,12 +23,14 @@ export interface RuntimeLogger {
 export interface RuntimeOptions {
   /** Their owner disposes them after the last execution. */
   readonly backends?: Readonly<Partial<Record<RuntimeProfile, RuntimeBackend>>>;
-  /** Profiles that never run on a backend without isolation. */
+  /** Profiles that never run on a backend without isolation; all but `dev` by default. */
   readonly denyUnsafeProfiles?: readonly RuntimeProfile[];
   /** The profile of requests that name none; without it they fail. */
   readonly defaultProfile?: RuntimeProfile;
   readonly logger?: RuntimeLogger;
 }
+
+const isolated: readonly RuntimeProfile[] = ["standard", "hardened"];
 
 /** Executes code by the backends of its profiles. Safe for concurrent use. */
 export class Runtime {
@@ -38,7 +40,7 @@ export class Runtime {
   readonly #logger: RuntimeLogger | undefined;
 
   constructor(options: RuntimeOptions = {}) {
-    const { backends = {}, denyUnsafeProfiles = [], defaultProfile, logger } = options;
+    const { backends = {}, denyUnsafeProfiles = isolated, defaultProfile, logger } = options;
     for (const profile of runtimeProfiles) {
       const backend = backends[profile];
       if (backend !== undefined) this.#backends.set(profile, backend);
@@ -91,10 +93,11 @@ export class Runtime {
       this.#log("info", "execution ended", { ...facts, durationMs, toolCalls: toolCalls.length });
       return result;
     } catch (error) {
-      const code = error instanceof RuntimeError ? error.code : "CANCELLED";
-      this.#log(code === "RUNTIME_UNAVAILABLE" ? "error" : "info", "execution failed", {
-        ...{ ...facts, code },
-      });
+      const code = error instanceof RuntimeError ? error.code : String(error);
+      const isFault =
+        !signal.aborted && (code === "RUNTIME_UNAVAILABLE" || !(error instanceof RuntimeError));
+      const ended = { ...facts, code: signal.aborted ? "CANCELLED" : code };
+      this.#log(isFault ? "error" : "info", "execution failed", ended);
       throw error;
     }
   }

@@ -5,7 +5,7 @@
 /** A call that the code made. */
 export interface ToolCallRecord {
   readonly toolId: string;
-  /** The kind of backend that ran the tool; undefined where none is known. */
+  /** The kind of backend that ran the tool; undefined where none is known, as for functions. */
   readonly backendKind: string | undefined;
   readonly durationMs: number;
   /** The part of the call that failed; undefined for one that succeeded. */

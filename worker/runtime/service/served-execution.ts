@@ -76,9 +76,15 @@ async function execute(
       data: { limit: "answer", bound: maxAnswerBytes },
     });
   } catch (error) {
-    if (!signal.aborted && !(error instanceof RuntimeError)) onError(error);
+    if (!signal.aborted && isFault(error)) onError(error);
     return JSON.stringify(errorMessage(error));
   }
+}
+
+/** Whether the backend itself failed. */
+function isFault(error: unknown): boolean {
+  if (!(error instanceof RuntimeError)) return true;
+  return error.code === "RUNTIME_UNAVAILABLE" && error.cause !== undefined;
 }
 
 function description({ kind, languages, readiness, evidence }: RuntimeBackend): Description {

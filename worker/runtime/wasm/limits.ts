@@ -13,8 +13,6 @@ export const greatestMemoryBytes = 4096 * mebibyte;
 /** What the host writes into an instance, beyond what the program can allocate. */
 export const reservedMemoryBytes = mebibyte;
 
-/** The bytes of a program's source. */
-export const maxCodeBytes = 256 * 1024;
 /** The bytes of a value or of an answer to a request, as JSON. */
 export const maxMessageBytes = 10 * mebibyte;
 /** Kept bytes of stdout and of stderr, the mark of a cut included. */

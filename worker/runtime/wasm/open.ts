@@ -3,6 +3,7 @@
  * no network and no processes; all that they reach are their own memory and the gateway.
  */
 import { createFunctionGateway } from "../../gateway/functions.ts";
+import { maxCodeBytes } from "../../protocol/tool-calls/program-limits.ts";
 import type { ToolGateway } from "../../gateway/gateway.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { SemaphoreFullError } from "../../support/semaphore.ts";
@@ -10,7 +11,7 @@ import { type Executed, type RuntimeBackend, defineBackend } from "../api/backen
 import { RuntimeError } from "../api/errors.ts";
 import type { BoundLimits } from "../api/limits.ts";
 import { Engines } from "./engine.ts";
-import { defaultIdleThreads, defaultMemoryBytes, defaultThreads, maxCodeBytes } from "./limits.ts";
+import { defaultIdleThreads, defaultMemoryBytes, defaultThreads } from "./limits.ts";
 import { type WasmExecution, runOn } from "./run.ts";
 import { Threads } from "./threads.ts";
 import { tryLimits } from "./trials.ts";
@@ -26,7 +27,7 @@ export interface WasmOptions {
   readonly maxThreads?: number;
   /** Threads that wait for executions; 1 by default. */
   readonly idleThreads?: number;
-  /** Memory of an execution whose request names none; 64 MiB by default. */
+  /** The most memory of an execution; 64 MiB by default. */
   readonly memoryBytes?: number;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
@@ -58,7 +59,7 @@ export async function openWasm(options: WasmOptions = {}): Promise<RuntimeBacken
     const owned = stack.move();
     return defineBackend(
       {
-        ...{ kind: wasmKind, languages, readiness: "beta", evidence },
+        ...{ kind: wasmKind, languages, readiness: "beta", evidence, maxCodeBytes },
         details: { engine: "quickjs-ng", memoryBytes, ...sizes },
         run: (execution, ending) => programs.run(execution, ending),
         close: () => owned.disposeAsync(),
@@ -93,15 +94,9 @@ class Programs {
 
   /** Rejects with RuntimeError, or another error of the backend itself. */
   async run(execution: LimitedExecution, signal: AbortSignal): Promise<Executed> {
-    const codeBytes = Buffer.byteLength(execution.code);
-    if (codeBytes > maxCodeBytes) {
-      const detail = `the code has ${codeBytes} bytes, more than ${maxCodeBytes}`;
-      throw new RuntimeError("RESOURCE_LIMIT", { detail, data: { limit: "code_bytes" } });
-    }
-    const { memoryBytes } = execution.limits;
-    const engine = await this.#engines.of(
-      memoryBytes === Infinity ? this.#memoryBytes : memoryBytes,
-    );
+    // A request never widens what the owner gives.
+    const memoryBytes = Math.min(execution.limits.memoryBytes, this.#memoryBytes);
+    const engine = await this.#engines.of(memoryBytes);
     try {
       const result = await this.#threads.use(signal, (thread, over) =>
         runOn(thread, engine, execution, this.#clock, over),

@@ -98,9 +98,14 @@ export class Threads implements AsyncDisposable {
   /** The thread that was used last of those that are ready, if there are any. */
   #take(): OwnThread {
     const idle = [...this.#idle];
-    const thread =
-      idle.findLast(({ isReady }) => isReady) ?? idle[0] ?? new OwnThread(this.#engine);
+    const thread = idle.findLast(({ isReady }) => isReady) ?? idle[0] ?? this.#start();
     this.#idle.delete(thread);
+    return thread;
+  }
+
+  #start(): OwnThread {
+    // Who finds none starts one of its own, and learns the reason.
+    const thread = new OwnThread(this.#engine, () => this.#idle.delete(thread));
     return thread;
   }
 
@@ -113,10 +118,7 @@ export class Threads implements AsyncDisposable {
 
   #fill(): void {
     while (this.#idle.size < this.#maxIdle && !this.#end.signal.aborted) {
-      const thread = new OwnThread(this.#engine);
-      this.#idle.add(thread);
-      // The next program starts one of its own, and learns the reason.
-      thread.ready.catch(() => this.#idle.delete(thread));
+      this.#idle.add(this.#start());
     }
   }
 }
@@ -124,6 +126,7 @@ export class Threads implements AsyncDisposable {
 class OwnThread implements EngineThread {
   readonly output: Output;
   readonly #worker: Worker;
+  readonly #onDeath: () => void;
   #isReady = false;
   #ready = Promise.withResolvers<void>();
   #failure: Error | undefined;
@@ -131,7 +134,9 @@ class OwnThread implements EngineThread {
   #onEnd: (error: Error) => void = () => undefined;
   runs = 0;
 
-  constructor(engine: Engine) {
+  /** @param onDeath called when the thread has ended, for whatever reason */
+  constructor(engine: Engine, onDeath: () => void) {
+    this.#onDeath = onDeath;
     const memory = new SharedArrayBuffer(outputSize);
     this.output = new Output(memory);
     const workerData: ThreadData = { engine, output: memory };
@@ -194,6 +199,7 @@ class OwnThread implements EngineThread {
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#isReady = false;
+    this.#onDeath();
     this.#ready.reject(this.#failure);
     this.#onEnd(this.#failure);
   }

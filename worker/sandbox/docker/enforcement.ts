@@ -31,8 +31,8 @@ export function enforcementOf(findings: Findings | undefined): Enforcement {
 
 /** What the engine's sandboxes lack. */
 export function gapsOf({ info, isSeen }: Findings): readonly Unenforced[] {
-  const hasFilter = (info.SecurityOptions ?? []).some((option) =>
-    option.startsWith("name=seccomp"),
+  const hasFilter = (info.SecurityOptions ?? []).some(
+    (option) => option.startsWith("name=seccomp") && !option.includes("profile=unconfined"),
   );
   const isUnbounded = info.MemoryLimit !== true && !isSeen;
   return [

@@ -1,7 +1,8 @@
 /**
  * The worker that a backend of the library is: its configuration, and a manifest of one entry.
  */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, lstat, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "../../config/config.ts";
@@ -35,14 +36,15 @@ export interface RuntimeHome extends AsyncDisposable {
 
 /** Makes the directory, with a manifest in it. */
 export async function makeRuntimeHome(settings: RuntimeSettings): Promise<RuntimeHome> {
-  const home = await mkdtemp(join(tmpdir(), "str-runtime-"));
+  const base = await ownBase();
+  await sweep(base);
+  const home = await mkdtemp(join(base, `${process.pid}-`));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(home, { recursive: true, force: true }));
-  // Sandboxes of another user reach what is below.
-  await chmod(home, 0o711);
-  const below = async (name: string): Promise<string> => {
-    const path = join(home, name);
-    await mkdir(path);
+  await chmod(home, openMode);
+  const below = async (name: string, parent = home): Promise<string> => {
+    const path = join(parent, name);
+    await mkdir(path, { recursive: true });
     return path;
   };
   const { languages, warm, modules } = settings;
@@ -58,7 +60,8 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: modules.python ?? (await below("python")),
     TOOLS_NODE_DIR: modules.node ?? (await below("node")),
-    SANDBOX_WORK_DIR: await below("work"),
+    // One for all processes: each removes what dead ones have left.
+    SANDBOX_WORK_DIR: await below("work", base),
     SANDBOX_MAX_CONCURRENT: String(settings.maxConcurrent),
     SANDBOX_MAX_QUEUED: String(settings.maxQueued),
     SANDBOX_MAX_SUSPENDED: String(settings.maxQueued),
@@ -69,4 +72,30 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
   };
   const owned = stack.move();
   return { environment, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Sandboxes of another user reach what is below. */
+const openMode = 0o711;
+
+/** The directory of this user's backends. Throws where somebody else has its name. */
+async function ownBase(): Promise<string> {
+  const uid = process.getuid?.();
+  const base = join(tmpdir(), `str-runtime-${uid}`);
+  await mkdir(base, { mode: openMode }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  const found = await lstat(base);
+  if (!found.isDirectory() || found.uid !== uid)
+    throw new Error(`${base} is no directory of this user`);
+  await chmod(base, openMode);
+  return base;
+}
+
+/** Removes the directories of processes that have ended without it. */
+async function sweep(base: string): Promise<void> {
+  for (const name of await readdir(base)) {
+    const [, pid] = /^(\d+)-/.exec(name) ?? [];
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+    await rm(join(base, name), { recursive: true, force: true });
+  }
 }

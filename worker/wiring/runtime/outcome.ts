@@ -6,6 +6,7 @@ import { errorData } from "../../protocol/messages/response.ts";
 import type { InvocationOutcome } from "../../protocol/invocation.ts";
 import { RuntimeError, type RuntimeErrorCode } from "../../runtime/api/errors.ts";
 import type { Executed } from "../../runtime/api/backend.ts";
+import { SemaphoreFullError } from "../../support/semaphore.ts";
 import type { Json, JsonObject } from "../../support/json/json.ts";
 
 /** Codes that are not the code's own failure. */
@@ -56,6 +57,9 @@ export function closed(): RuntimeError {
 
 function codeOf({ code, limit, cause }: InvocationError): RuntimeErrorCode {
   if (limit !== undefined) return "RESOURCE_LIMIT";
+  if (cause instanceof SemaphoreFullError) return "RUNTIME_UNAVAILABLE";
+  // Without a cause it is the code's: it ended without a result, or with a wrong one.
+  if (code === "INTERNAL_ERROR" && cause === undefined) return "EXECUTION_FAILED";
   // A sandbox that did not start has the reason as its cause.
   if (code === "SANDBOX_FAILED" && cause !== undefined) return "RUNTIME_UNAVAILABLE";
   return codes[code] ?? "EXECUTION_FAILED";

@@ -5,7 +5,8 @@ import { readConfig } from "../../config/config.ts";
 import type { Invoker } from "../../invocation/call-context.ts";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { LimitName, Limits } from "../../protocol/resource-limits.ts";
-import { type ProgramLanguage, programLanguages } from "../../protocol/tool-calls/program.ts";
+import { programLanguages } from "../../protocol/tool-calls/program.ts";
+import { maxCodeBytes } from "../../protocol/tool-calls/program-limits.ts";
 import {
   type Executed,
   type Execution,
@@ -14,7 +15,7 @@ import {
   unsafeHost,
 } from "../../runtime/api/backend.ts";
 import { RuntimeError } from "../../runtime/api/errors.ts";
-import type { BoundLimits } from "../../runtime/api/limits.ts";
+import type { BoundLimits, Evidence } from "../../runtime/api/limits.ts";
 import type { RuntimeProfile } from "../../runtime/api/request.ts";
 import type { Readiness } from "../../runtime/api/result.ts";
 import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
@@ -31,7 +32,7 @@ import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environme
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
 import { type Hardening, runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
-import { tryLimits } from "./trials.ts";
+import { type TriedInterpreter, heldByAll, tryLimits } from "./trials.ts";
 
 /** What a technology is in the library. */
 export interface SandboxTechnology {
@@ -42,9 +43,9 @@ export interface SandboxTechnology {
   readonly hardening: Hardening;
 }
 
-/** Milliseconds that a sandbox has beyond an execution's time, which ends it before. */
+/** Seconds that a sandbox has beyond an execution's time, which ends it before. */
 const spareSeconds = 10;
-/** Milliseconds for one trial. */
+/** Seconds for one trial. */
 const trialSeconds = 15;
 
 /**
@@ -63,11 +64,11 @@ export async function openSandboxed(
   await using stack = new AsyncDisposableStack();
   try {
     const code = stack.use(await openCode(technology, options, { log, signal }));
-    const evidence = await code.tryLimits();
+    const evidence = await code.tryLimits(signal);
     const { languages, facts } = code;
     const owned = stack.move();
     return defineBackend({
-      ...{ kind, languages, readiness, evidence, details: facts },
+      ...{ kind, languages, readiness, evidence, maxCodeBytes, details: facts },
       run: (execution, ending) => {
         if (execution.profile === "hardened" && hardening === "none") throw notHardened(kind);
         return code.run(execution, ending);
@@ -164,7 +165,7 @@ class CodeEntries {
     if (Object.keys(limits).length === 0)
       return { name: sandboxProfileName(profile), [Symbol.dispose]: () => undefined };
     const name = `${sandboxProfileName(profile)}-${newId()}`;
-    this.#entries.set(name, { ...this.#entry(profile, limits), name });
+    this.#entries.set(name, this.#entry(profile, limits));
     return { name, [Symbol.dispose]: () => void this.#entries.delete(name) };
   }
 
@@ -198,6 +199,7 @@ class SandboxedCode implements AsyncDisposable {
   readonly #owned: AsyncDisposable;
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
+  readonly #evidence = new Map<TriedInterpreter, Evidence>();
 
   constructor(parts: CodeParts, owned: AsyncDisposable) {
     this.facts = parts.facts;
@@ -210,18 +212,28 @@ class SandboxedCode implements AsyncDisposable {
     const { profile = "standard", timeoutMs, limits } = execution;
     using entry = this.#parts.entries.take(profile, sandboxLimits(limits));
     const outcome = await this.#invoke(entry.name, execution, timeoutMs / 1000, signal);
-    return executedOf(outcome);
+    const evidence = this.#evidence.get(interpreterOf(execution.language));
+    return { ...executedOf(outcome), ...(evidence && { evidence }) };
   }
 
-  /** Limits that stop code which reaches for them. */
-  tryLimits() {
-    const [language] = this.languages;
-    return tryLimits(language as ProgramLanguage, async (code, limits) => {
-      using entry = this.#parts.entries.take("standard", limits);
-      const gateway = createFunctionGateway([]);
-      const never = this.#closing.signal;
-      return this.#invoke(entry.name, { code, language, gateway }, trialSeconds, never);
+  /**
+   * Tries each interpreter's limits, and returns those that all are held to. Rejects with the
+   * signal's reason.
+   */
+  async tryLimits(signal: AbortSignal): Promise<Evidence> {
+    const gateway = createFunctionGateway([]);
+    const tried = new Map(this.languages.map((language) => [interpreterOf(language), language]));
+    const trying = [...tried].map(async ([interpreter, language]) => {
+      const evidence = await tryLimits(interpreter, async (code, limits) => {
+        using entry = this.#parts.entries.take("standard", limits);
+        return this.#invoke(entry.name, { code, language, gateway }, trialSeconds, signal);
+      });
+      this.#evidence.set(interpreter, evidence);
+      return evidence;
     });
+    const evidence = await Promise.all(trying);
+    signal.throwIfAborted();
+    return heldByAll(evidence);
   }
 
   async #invoke(
@@ -271,4 +283,8 @@ function sandboxLimits(limits: BoundLimits): Partial<Limits> {
     diskBytes,
   };
   return Object.fromEntries(Object.entries(given).filter(([, bound]) => bound !== Infinity));
+}
+
+function interpreterOf(language: string): TriedInterpreter {
+  return language === "python" ? "python" : "node";
 }

@@ -4,17 +4,19 @@
 import type { ExecutionReport } from "../../protocol/execution.ts";
 import type { InvocationOutcome } from "../../protocol/invocation.ts";
 import type { LimitName, Limits } from "../../protocol/resource-limits.ts";
-import type { ProgramLanguage } from "../../protocol/tool-calls/program.ts";
-import type { Evidence } from "../../runtime/api/limits.ts";
+import { type Evidence, type LimitKind, limitKinds } from "../../runtime/api/limits.ts";
 
 const mebibyte = 1024 * 1024;
+
+/** What runs code. */
+export type TriedInterpreter = "python" | "node";
 
 /** Code that reaches for a limit, and what it comes to where nobody stops it: `true`. */
 interface Trial {
   readonly kind: "memory" | "cpu" | "pids" | "disk";
   readonly limit: LimitName;
   readonly bound: number;
-  readonly code: Readonly<Record<"python" | "node", string>>;
+  readonly code: Readonly<Record<TriedInterpreter, string>>;
 }
 
 const trials: readonly Trial[] = [
@@ -89,21 +91,29 @@ const trials: readonly Trial[] = [
 /** Runs code under a profile's limits with these in their place. */
 export type RunTrial = (code: string, limits: Partial<Limits>) => Promise<InvocationOutcome>;
 
-/** The limits that stopped code which reached for them. */
-export async function tryLimits(language: ProgramLanguage, run: RunTrial): Promise<Evidence> {
-  const interpreter = language === "python" ? "python" : "node";
+/** The limits that stopped code of an interpreter which reached for them. */
+export async function tryLimits(interpreter: TriedInterpreter, run: RunTrial): Promise<Evidence> {
   const seen = trials.map(async ({ kind, limit, bound, code }) => {
     const outcome = await run(code[interpreter], { [limit]: bound });
-    const by = wasStopped(outcome) ? enforcerOf(outcome.execution, limit) : undefined;
+    const by = wasStopped(outcome, limit) ? enforcerOf(outcome.execution, limit) : undefined;
     return by === undefined ? [] : [[kind, by] as const];
   });
   return Object.fromEntries((await Promise.all(seen)).flat());
 }
 
-/** Whether the code ran, and was refused or ended. */
-function wasStopped(outcome: InvocationOutcome): boolean {
-  if (outcome.kind === "success") return outcome.toolResult["value"] !== true;
-  return outcome.kind === "error" && outcome.error.limit !== undefined;
+/** Those that all interpreters are held to, by the one that keeps them least. */
+export function heldByAll(evidence: readonly Evidence[]): Evidence {
+  const [first = {}, ...others] = evidence;
+  const kinds = limitKinds.filter((kind) => evidence.every((each) => each[kind] !== undefined));
+  const leastOf = (kind: LimitKind) =>
+    others.find((each) => each[kind] === "guard")?.[kind] ?? first[kind];
+  return Object.fromEntries(kinds.map((kind) => [kind, leastOf(kind)]));
+}
+
+/** Whether the code ran, and was refused or ended for this limit. */
+function wasStopped(outcome: InvocationOutcome, limit: LimitName): boolean {
+  if (outcome.kind === "success") return outcome.toolResult["value"] === false;
+  return outcome.kind === "error" && outcome.error.limit?.limit === limit;
 }
 
 function enforcerOf(
