@@ -1,6 +1,8 @@
 /**
  * Tools of a worker in containers of Docker's daemon: Python, Node and programs, which call each
  * other.
+ *
+ * @module-tag full
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,7 @@
 /**
  * Limits of containers, and what the daemon has of workers that died.
+ *
+ * @module-tag full
  */
 import { join } from "node:path";
 import { type TestContext, describe, expect, onTestFinished, test } from "vitest";
