@@ -29,7 +29,7 @@ test("the limits of this host are seen to be kept", () => {
   ]);
 });
 
-test("code of a tool can execute code, on one slot", async () => {
+test("code of a tool can execute code, on one slot", { tags: "full" }, async () => {
   await using one = await openBubblewrap({ maxConcurrent: 1, languages: ["python"] });
   const nested = createFunctionGateway([
     {

@@ -77,7 +77,7 @@ describe("memory", () => {
     expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "memory" } });
   });
 
-  it("of the process does not grow with programs that fill theirs", async () => {
+  it("of the process does not grow with programs that fill theirs", { tags: "full" }, async () => {
     const fill =
       "const a = []; try { for (;;) a.push(new Uint8Array(65_536).fill(1)) } catch {} null";
     await execute(wasm, fill);
@@ -130,7 +130,7 @@ describe("memory", () => {
   });
 });
 
-describe("depth", () => {
+describe("depth", { tags: "full" }, () => {
   it.each([
     ["of functions", "function f(n) { return f(n + 1) + 1 } f(0)"],
     ["of parentheses", "eval('('.repeat(50_000) + '1' + ')'.repeat(50_000))"],
@@ -164,7 +164,7 @@ describe("depth", () => {
 });
 
 describe("time", () => {
-  it.each([
+  it.for([
     ["a loop", "for (;;);"],
     ["a loop that catches", "for (;;) try { for (;;); } catch {} finally { continue }"],
     [
@@ -182,7 +182,7 @@ describe("time", () => {
     ],
     // Each that finds no memory rejects, and the loop goes on.
     ["a flood of calls", "for (;;) tools.text.echo({})"],
-  ])("ends %s", async (_, code) => {
+  ] as const)("ends %s", { tags: "full" }, async ([, code]) => {
     // Of the processor, which does not depend on how busy the host is; the end is the same.
     const limits = { cpuQuotaMillis: 80 };
     const error = await failure(execute(wasm, `console.log("began"); ${code}`, { limits }));
@@ -245,7 +245,7 @@ describe("time", () => {
   });
 });
 
-describe("sizes", () => {
+describe("sizes", { tags: "full" }, () => {
   it("of output", async () => {
     const { stdout, stderr } = await execute(
       wasm,

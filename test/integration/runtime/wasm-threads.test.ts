@@ -29,7 +29,7 @@ function gate() {
   };
 }
 
-it("run 50 programs at once, a few at a time", async () => {
+it("run 50 programs at once, a few at a time", { tags: "full" }, async () => {
   await using wasm = await openWasm({ maxThreads: 3 });
   let [running, most] = [0, 0];
   const run = async () => {
@@ -79,7 +79,7 @@ it("are waited for with the signal and within the time", async () => {
   expect((await execute(wasm, "4")).value).toBe(4);
 });
 
-it("are waited for by a bounded number of executions", async () => {
+it("are waited for by a bounded number of executions", { tags: "full" }, async () => {
   await using wasm = await openWasm({ maxThreads: 1 });
   const held = gate();
   const first = execute(wasm, "await tools.wait(); 1", { gateway: held.gateway });
@@ -97,7 +97,7 @@ it("are waited for by a bounded number of executions", async () => {
   expect((await first).value).toBe(1);
 });
 
-it("take engines of any bound of memory", async () => {
+it("take engines of any bound of memory", { tags: "full" }, async () => {
   await using wasm = await openWasm({ maxThreads: 1 });
   const fill =
     "let n = 0; const a = []; try { for (;;) { a.push(new Uint8Array(2 ** 16)); n++ } } catch {} n";
@@ -119,7 +119,7 @@ it("end with the backend, and programs with them", async () => {
   expect((await failure(execute(wasm, "1"))).code).toBe("RUNTIME_UNAVAILABLE");
 });
 
-it("keep no process alive that has forgotten them", async () => {
+it("keep no process alive that has forgotten them", { tags: "full" }, async () => {
   const code = `
     import { openWasm } from "${import.meta.resolve("../../../worker/runtime/wasm/open.ts")}";
     import { createFunctionGateway } from "${import.meta.resolve("../../../worker/gateway/functions.ts")}";

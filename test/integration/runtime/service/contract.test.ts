@@ -8,24 +8,26 @@ import { serveRuntime } from "../../../../worker/runtime/service/server.ts";
 import { backendContract } from "../../../../worker/runtime/testing.ts";
 import { openBubblewrap } from "../../../../worker/runtime.ts";
 
-describe.each([
-  { language: "python", tags: [] },
-  { language: "javascript", tags: ["full"] },
-])("a remote backend over bubblewrap, in $language", ({ language, tags }) => {
-  const parts = new AsyncDisposableStack();
-  let shared: RuntimeBackend;
-  beforeAll(async () => {
-    const backend = parts.use(await openBubblewrap());
-    const { port } = parts.use(await serveRuntime({ backend, port: 0 }));
-    shared = parts.use(await openRemote({ url: `ws://127.0.0.1:${port}` }));
-  });
-  afterAll(() => parts.disposeAsync());
+const languages = ["python", "javascript"];
+describe.each(languages)(
+  "a remote backend over bubblewrap, in %s",
+  { tags: "full" },
+  (language) => {
+    const parts = new AsyncDisposableStack();
+    let shared: RuntimeBackend;
+    beforeAll(async () => {
+      const backend = parts.use(await openBubblewrap());
+      const { port } = parts.use(await serveRuntime({ backend, port: 0 }));
+      shared = parts.use(await openRemote({ url: `ws://127.0.0.1:${port}` }));
+    });
+    afterAll(() => parts.disposeAsync());
 
-  // One for all checks: each opens and closes a view of it.
-  const newBackend = (): RuntimeBackend => ({
-    ...shared,
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  });
-  for (const { name, run } of backendContract({ newBackend, expectedKind: "remote", language }))
-    test(name, { tags }, run);
-});
+    // One for all checks: each opens and closes a view of it.
+    const newBackend = (): RuntimeBackend => ({
+      ...shared,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    });
+    for (const { name, run } of backendContract({ newBackend, expectedKind: "remote", language }))
+      test(name, run);
+  },
+);
