@@ -168,8 +168,11 @@ async function called(
   return result;
 }
 
-function describePython(start: "cold" | "pool" | "template", tags: string | string[]): void {
-  describe(`under hardened a Python tool that starts by ${start}`, { tags }, () => {
+function describePython(
+  start: "cold" | "pool" | "template",
+  options: { readonly tags: string | string[] },
+): void {
+  describe(`under hardened a Python tool that starts by ${start}`, options, () => {
     test("makes, connects, binds and awaits no socket", async (context) => {
       expect(await called(context, start, "network")).toEqual({
         ...{ socket: ["EPERM"], connect: "EPERM", bind: "EPERM", listen: "EPERM" },
@@ -196,12 +199,12 @@ function describePython(start: "cold" | "pool" | "template", tags: string | stri
   });
 }
 
-describePython("pool", "promise-S40");
-describePython("cold", ["full", "promise-S40"]);
-describePython("template", ["full", "promise-S40"]);
+describePython("pool", { tags: "promise-S40" });
+describePython("cold", { tags: ["full", "promise-S40"] });
+describePython("template", { tags: ["full", "promise-S40"] });
 
-function describeNode(start: "cold" | "pool", tags: string | string[]): void {
-  describe(`under hardened a Node tool that starts by ${start}`, { tags }, () => {
+function describeNode(start: "cold" | "pool", options: { readonly tags: string | string[] }): void {
+  describe(`under hardened a Node tool that starts by ${start}`, options, () => {
     test("connects and listens nowhere", async (context) => {
       const refused = await called(context, start, "network", { runtime: "node" });
       expect(refused).toEqual({
@@ -216,8 +219,8 @@ function describeNode(start: "cold" | "pool", tags: string | string[]): void {
   });
 }
 
-describeNode("pool", "promise-S40");
-describeNode("cold", ["full", "promise-S40"]);
+describeNode("pool", { tags: "promise-S40" });
+describeNode("cold", { tags: ["full", "promise-S40"] });
 
 test("under standard there are sockets and programs", async (context) => {
   const profile = runtimeSandboxProfiles("bubblewrap", "filter").get("runtime-standard")!;
