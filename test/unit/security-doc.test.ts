@@ -11,6 +11,9 @@ const root = join(import.meta.dirname, "../..");
 const tables = promiseTables(readFileSync(join(root, "SECURITY.md"), "utf8"));
 const ids = tables.flat();
 
+/** In parts: written out, it would be one of this file. */
+const moduleTag = ["@module", "tag"].join("-");
+
 /** The tags of each test and suite of a source that has any. */
 function tagsOf(source: string): readonly (readonly string[])[] {
   return [...source.matchAll(/\btags: (\[[^\]]*\]|"[^"]*")/g)].map(([, tags = ""]) =>
@@ -31,7 +34,7 @@ function taggedIds(source: string): readonly string[] {
 
 /** Those of them that tests of `npm test` have: the others are in full runs only. */
 function quickIds(path: string, source: string): readonly string[] {
-  if (path.startsWith("test/full/") || source.includes(`@module-tag ${fullTag}`)) return [];
+  if (path.startsWith("test/full/") || source.includes(`${moduleTag} ${fullTag}`)) return [];
   return tagsOf(source)
     .filter((tags) => !tags.includes(fullTag))
     .flatMap(idsIn);
@@ -105,7 +108,7 @@ describe("the check itself", () => {
       'test("a", { tags: ["full", "promise-A1"] });\ntest("b", { tags: "promise-B2" });';
     expect(quickIds("test/unit/a.test.ts", source)).toEqual(["B2"]);
     expect(quickIds("test/full/a.test.ts", source)).toEqual([]);
-    expect(quickIds("test/unit/a.test.ts", `/** @module-tag full */\n${source}`)).toEqual([]);
+    expect(quickIds("test/unit/a.test.ts", `/** ${moduleTag} full */\n${source}`)).toEqual([]);
   });
 
   test("reads the ids of tables of promises, and of no others", () => {
