@@ -58,6 +58,8 @@ async function setUp({ answer, giveUp = neverAborted, limits }: Setting = {}) {
 test("a span arrives as it was", async () => {
   const { collector, exported } = await setUp();
   exported.send([span]);
+  // A disposal waits so long and no longer, and the thread may have to start first.
+  await vi.waitFor(() => expect(collector.spans).toHaveLength(1), patience);
   await exported[Symbol.asyncDispose]();
   expect(collector.spans).toMatchObject([
     {
