@@ -72,8 +72,8 @@ const projects: Readonly<Record<string, Project>> = {
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes: more files at once than cores. `npm test` has eight, since two
-    // cores are idle for a fifth of a run with six; each takes some 0.25 GB.
+    // Most tests wait for processes: more files at once than cores. `npm test` has six; with eight,
+    // tests met their time limits, and it took no less. Each takes some 0.25 GB.
     maxWorkers: 4,
     execArgv: [...smallHeap, ...oneCollector],
     // Node loads the sources itself and keeps what it compiled, as it does for our programs: each
