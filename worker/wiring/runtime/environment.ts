@@ -42,9 +42,9 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(home, { recursive: true, force: true }));
   await chmod(home, openMode);
-  const below = async (name: string, parent = home): Promise<string> => {
-    const path = join(parent, name);
-    await mkdir(path, { recursive: true });
+  const below = async (name: string): Promise<string> => {
+    const path = join(home, name);
+    await mkdir(path);
     return path;
   };
   const { languages, warm, modules } = settings;
@@ -60,8 +60,7 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: modules.python ?? (await below("python")),
     TOOLS_NODE_DIR: modules.node ?? (await below("node")),
-    // One for all processes: each removes what dead ones have left.
-    SANDBOX_WORK_DIR: await below("work", base),
+    SANDBOX_WORK_DIR: await below("work"),
     SANDBOX_MAX_CONCURRENT: String(settings.maxConcurrent),
     SANDBOX_MAX_QUEUED: String(settings.maxQueued),
     SANDBOX_MAX_SUSPENDED: String(settings.maxQueued),

@@ -113,7 +113,11 @@ export function heldByAll(evidence: readonly Evidence[]): Evidence {
 /** Whether the code ran, and was refused or ended for this limit. */
 function wasStopped(outcome: InvocationOutcome, limit: LimitName): boolean {
   if (outcome.kind === "success") return outcome.toolResult["value"] === false;
-  return outcome.kind === "error" && outcome.error.limit?.limit === limit;
+  if (outcome.kind !== "error") return false;
+  const { code, message, limit: met } = outcome.error;
+  // Some containers tell of no limit when the kernel ends them for their memory.
+  const isKilled = code === "SANDBOX_FAILED" && message.includes("was ended by SIGKILL");
+  return met?.limit === limit || (limit === "memoryBytes" && isKilled);
 }
 
 function enforcerOf(
