@@ -2,9 +2,10 @@
  * Gateways that callers bring, each for one call of the invoker: users of the library, who have no
  * manifest.
  */
-import { GatewayError, type ProgramGateway, type ToolGateway } from "../gateway/gateway.ts";
+import type { ProgramGateway, ToolGateway } from "../gateway/gateway.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
 import { type CallGateway, type Gateways, gatewayLimitsOf } from "../invocation/steps/gateway.ts";
+import { withoutArtifacts } from "./without-artifacts.ts";
 
 /** Calls find the gateways by their ids. */
 export class BroughtGateways implements Gateways {
@@ -29,13 +30,9 @@ export class BroughtGateways implements Gateways {
       }
     };
     const gateway: ProgramGateway = {
-      searchTools: (...given) => brought.searchTools(...given),
-      listNamespaces: (...given) => brought.listNamespaces(...given),
-      describeTool: (...given) => brought.describeTool(...given),
-      listToolExamples: (...given) => brought.listToolExamples(...given),
+      ...withoutArtifacts(brought),
       runTool: (...given) => lending(() => brought.runTool(...given)),
       runChain: (...given) => lending(() => brought.runChain(...given)),
-      loadArtifact: () => Promise.reject(noArtifacts()),
     };
     const { maxConcurrentCalls } = gatewayLimitsOf(tool, invocation);
     const host = new ProxyHost(channel, gateway, { maxConcurrentCalls });
@@ -49,8 +46,4 @@ export class BroughtGateways implements Gateways {
     const close = (): ReturnType<CallGateway["close"]> => (ending ??= end());
     return { close, [Symbol.asyncDispose]: async () => void (await close()) };
   }
-}
-
-function noArtifacts(): GatewayError {
-  return new GatewayError("NOT_ALLOWED", "resolve", "The program has no artifacts");
 }

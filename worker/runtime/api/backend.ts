@@ -189,8 +189,7 @@ function requireKept(
   { requireEnforced = [] }: ExecuteRequest,
 ): void {
   const { limitsEnforced } = enforced(kept, limits);
-  const isKept = (limit: LimitKind): boolean => limitKinds.includes(limit) && limitsEnforced[limit];
-  const missing = requireEnforced.filter((limit) => !isKept(limit));
+  const missing = requireEnforced.filter((limit) => !limitsEnforced[limit]);
   if (missing.length === 0) return;
   const detail = `the backend ${kind} was not seen to keep, or the request does not set: ${missing.join(", ")}`;
   throw new RuntimeError("RUNTIME_UNAVAILABLE", {

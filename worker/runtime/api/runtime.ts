@@ -1,8 +1,7 @@
 /**
  * The runtime: chooses the backend of an execution by its profile.
  */
-import type { ExecuteOptions, RuntimeBackend } from "./backend.ts";
-import { unsafeHost } from "./backend.ts";
+import { type ExecuteOptions, type RuntimeBackend, unsafeHost } from "./backend.ts";
 import { RuntimeError } from "./errors.ts";
 import {
   type ExecuteRequest,

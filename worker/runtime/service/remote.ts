@@ -18,7 +18,7 @@ import { type Connection, ConnectionError } from "./connection.ts";
 import { errorOf } from "./failure.ts";
 import { endingMs, handshakeMs, maxRequestBytes, timeoutGraceMs } from "./limits.ts";
 import type { Description, ExecuteMessage, FarAnswer } from "./messages.ts";
-import { withoutArtifacts } from "./program-gateway.ts";
+import { withoutArtifacts } from "../without-artifacts.ts";
 
 /** The kind of backends that execute elsewhere. */
 export const remote = "remote";

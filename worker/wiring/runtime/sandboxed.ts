@@ -23,7 +23,6 @@ import { BroughtGateways } from "../../runtime/brought-gateways.ts";
 import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import type { ToolGateway } from "../../gateway/gateway.ts";
 import { createFunctionGateway } from "../../runtime/api/function-gateway.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
@@ -245,7 +244,7 @@ class SandboxedCode implements AsyncDisposable {
     if (this.#closing.signal.aborted) throw closed();
     const { invoker, gateways, log } = this.#parts;
     const id = newId();
-    using _brought = gateways.bring(id, gateway satisfies ToolGateway);
+    using _brought = gateways.bring(id, gateway);
     const invocation = {
       ...{ id, taskId: id, toolName, args: { code, language }, toolConfig: {} },
       caller: { appName: "runtime", userId: "runtime", sessionId: "runtime" },

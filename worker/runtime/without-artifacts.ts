@@ -1,7 +1,7 @@
 /**
  * A gateway of a program that has no artifacts.
  */
-import { GatewayError, type ProgramGateway, type ToolGateway } from "../../gateway/gateway.ts";
+import { GatewayError, type ProgramGateway, type ToolGateway } from "../gateway/gateway.ts";
 
 export function withoutArtifacts(gateway: ToolGateway): ProgramGateway {
   return {
