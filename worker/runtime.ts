@@ -4,8 +4,7 @@
  */
 import { type RuntimeBackend, unsafeHost } from "./runtime/api/backend.ts";
 import type { SandboxedOptions } from "./runtime/api/sandboxed-options.ts";
-import type { RemoteOptions } from "./runtime/service/remote.ts";
-import type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
+import type { RemoteOptions, RuntimeService, ServeOptions } from "./runtime/service/options.ts";
 import type { SandboxTechnology } from "./wiring/runtime/sandboxed.ts";
 import type { WasmOptions } from "./runtime/wasm/open.ts";
 
@@ -71,9 +70,12 @@ export type { ToolCallRecord } from "./runtime/api/tool-calls.ts";
 export type { Clock } from "./support/clock.ts";
 export type { Json, JsonObject } from "./support/json/json.ts";
 export { type DeclaredKind, declaredBackend } from "./runtime/declared.ts";
-export type { RemoteAddress } from "./runtime/service/connect.ts";
-export type { RemoteOptions } from "./runtime/service/remote.ts";
-export type { RuntimeService, ServeOptions } from "./runtime/service/server.ts";
+export type {
+  RemoteAddress,
+  RemoteOptions,
+  RuntimeService,
+  ServeOptions,
+} from "./runtime/service/options.ts";
 export {
   type ActivityContext,
   ActivityError,

@@ -17,6 +17,7 @@ import {
   createFunctionGateway,
   defineBackend,
   openBubblewrap,
+  openWasm,
 } from "secure-tool-runtime/runtime";
 
 // @ts-expect-error a time is a number
@@ -34,6 +35,7 @@ const own: RuntimeBackend = defineBackend({
   ...{ kind: "own", languages: ["javascript"], readiness: "stub", details: {}, evidence: {} },
   run: async ({ code }) => ({ value: code.length, stdout: "", stderr: "" }),
 });
+await using wasm: RuntimeBackend = await openWasm();
 const backends = { standard: bubblewrap, dev: own };
 const runtime = new Runtime({ backends, defaultProfile: "standard" });
 
@@ -56,6 +58,7 @@ console.log(JSON.stringify([
   await run({ code: 'print("so far")\\nraise ValueError()', language: "python" }),
   await run({ code: "1", profile: "hardened" }),
   await run({ code: "four", profile: "dev" }),
+  (runtime.registerBackend("hardened", wasm), await run({ code: javascript, profile: "hardened" })),
 ]));
 `;
 
@@ -66,6 +69,7 @@ export const runtimeResults = [
   { code: "EXECUTION_FAILED", op: "execute", stdout: "so far\n" },
   { code: "RUNTIME_UNAVAILABLE", op: "select", stdout: "" },
   { value: 4, backend: "own", calls: [] },
+  { value: 7, backend: "wasm", calls: ["math:add"] },
 ];
 
 /** What TypeScript is told by authors who leave out no check, with few libraries. */

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect, vi } from "vitest";
-import type { ServeOptions } from "../../../worker/runtime/service/server.ts";
+import type { ServeOptions } from "../../../worker/runtime/service/options.ts";
 import { patience } from "../patience.ts";
 import { programEnvironment } from "../workers/program-environment.ts";
 

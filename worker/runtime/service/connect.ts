@@ -7,19 +7,10 @@ import { WebSocket } from "ws";
 import { Semaphore } from "../../support/semaphore.ts";
 import { RuntimeError } from "../api/errors.ts";
 import { missingFor } from "./address.ts";
+import type { RemoteAddress } from "./options.ts";
 import { Connection } from "./connection.ts";
 import { closeMs, handshakeMs, maxAnswerBytes, maxClientHandshakes } from "./limits.ts";
 import { type FarAnswer, readFarMessage, subprotocol } from "./messages.ts";
-
-/** A far side. */
-export interface RemoteAddress {
-  /** `ws:` or `wss:`. Other hosts than this one need `wss:` and a token. */
-  readonly url: string | URL;
-  readonly token?: string | undefined;
-  /** Certificates to trust in place of the system's, as PEM. */
-  readonly ca?: string | Buffer | undefined;
-  readonly pingIntervalMs?: number | undefined;
-}
 
 /** Makes connections. Errors name the host, and never the token. */
 export class Connector {

@@ -13,21 +13,16 @@ import {
 } from "../api/backend.ts";
 import { RuntimeError } from "../api/errors.ts";
 import type { BoundLimits, RuntimeLimits } from "../api/limits.ts";
-import { Connector, type RemoteAddress, unavailable } from "./connect.ts";
+import { Connector, unavailable } from "./connect.ts";
 import { type Connection, ConnectionError } from "./connection.ts";
 import { errorOf } from "./failure.ts";
 import { endingMs, handshakeMs, maxRequestBytes, timeoutGraceMs } from "./limits.ts";
 import type { Description, ExecuteMessage, FarAnswer } from "./messages.ts";
+import type { RemoteOptions } from "./options.ts";
 import { withoutArtifacts } from "../without-artifacts.ts";
 
 /** The kind of backends that execute elsewhere. */
 export const remote = "remote";
-
-export interface RemoteOptions extends RemoteAddress {
-  /** Ends the opening. */
-  readonly signal?: AbortSignal;
-  readonly clock?: Clock;
-}
 
 const neverAborts = new AbortController().signal;
 

@@ -10,7 +10,6 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { isSecret } from "../../support/text/secret.ts";
 import { Semaphore } from "../../support/semaphore.ts";
-import type { RuntimeBackend } from "../api/backend.ts";
 import { RuntimeError } from "../api/errors.ts";
 import { missingFor } from "./address.ts";
 import { Connection, ConnectionError } from "./connection.ts";
@@ -23,6 +22,7 @@ import {
   maxRequestBytes,
 } from "./limits.ts";
 import { type CallerRequest, readCallerMessage, subprotocol } from "./messages.ts";
+import type { RuntimeService, ServeOptions } from "./options.ts";
 import { type ServiceParts, serveConnection } from "./served-execution.ts";
 
 /** An `import` would load `fetch` and `WebSocket`, too. */
@@ -30,30 +30,6 @@ const http = process.getBuiltinModule("node:http");
 const https = process.getBuiltinModule("node:https");
 
 const scheme = "Bearer ";
-
-/** Where and for whom a backend is served. */
-export interface ServeOptions {
-  /** Its owner disposes it after the service. */
-  readonly backend: RuntimeBackend;
-  /** 0 for any that is free. */
-  readonly port: number;
-  /** An address of this machine; 127.0.0.1 by default. Others need a token and TLS. */
-  readonly host?: string;
-  /** Callers send it. Without it, all programs of this machine may execute code. */
-  readonly token?: string | undefined;
-  /** Certificate and key, as PEM. */
-  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
-  readonly maxExecutions?: number;
-  readonly maxConnections?: number;
-  readonly pingIntervalMs?: number;
-  /** Gets failures of the backend and of the sockets. */
-  readonly onError?: (error: unknown) => void;
-}
-
-/** A served backend. Disposing it ends its executions and closes its sockets. */
-export interface RuntimeService extends AsyncDisposable {
-  readonly port: number;
-}
 
 /**
  * Listens. Rejects with RuntimeError `RUNTIME_UNAVAILABLE` for an address that is refused, and with

@@ -15,7 +15,8 @@ import {
 } from "../../../../worker/runtime/service/limits.ts";
 import { subprotocol } from "../../../../worker/runtime/service/messages.ts";
 import { openRemote } from "../../../../worker/runtime/service/remote.ts";
-import { type ServeOptions, serveRuntime } from "../../../../worker/runtime/service/server.ts";
+import type { ServeOptions } from "../../../../worker/runtime/service/options.ts";
+import { serveRuntime } from "../../../../worker/runtime/service/server.ts";
 import { SuiteTools } from "../../../conformance/gateway/suite-tools.ts";
 import { patience } from "../../../support/patience.ts";
 import { type Step, codeOf, scriptedBackend } from "../../../support/runtime/scripted-backend.ts";
