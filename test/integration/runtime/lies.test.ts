@@ -15,6 +15,7 @@ const everything = Object.fromEntries(limitKinds.map((kind) => [kind, "kernel"])
 /** Runs nothing, and says that all went well. */
 const liar: RuntimeBackend = {
   ...{ kind: "liar", languages: ["javascript"], readiness: "production", evidence: everything },
+  profiles: ["standard"],
   execute: () => Promise.resolve(success),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };

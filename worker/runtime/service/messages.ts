@@ -63,6 +63,7 @@ const farMessage = z.discriminatedUnion("type", [
     kind: name,
     languages: z.tuple([name], name).check(z.maxLength(maxLanguages)),
     readiness,
+    profiles: z.array(z.enum(runtimeProfiles)).max(runtimeProfiles.length),
     evidence,
   }),
   z.strictObject({

@@ -33,16 +33,17 @@ const neverAborts = new AbortController().signal;
 export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend> {
   const { signal = neverAborts, clock = systemClock, ...address } = options;
   const connector = new Connector(address);
-  const { kind, languages, readiness, evidence } = await describe(connector, clock, signal);
-  const far = new FarSide(connector, clock);
+  const far = await describe(connector, clock, signal);
+  const { kind, languages, readiness, profiles, evidence } = far;
+  const side = new FarSide(connector, clock);
   return defineBackend(
     {
       // Who denies it by its kind denies it over a connection.
       kind: kind === unsafeHost ? unsafeHost : remote,
-      ...{ languages, readiness, evidence },
+      ...{ languages, readiness, profiles, evidence },
       details: { host: connector.name, kind },
-      run: (execution, ending) => far.run(execution, ending),
-      close: async () => far.close(),
+      run: (execution, ending) => side.run(execution, ending),
+      close: async () => side.close(),
     },
     clock,
   );

@@ -87,9 +87,11 @@ function isFault(error: unknown): boolean {
   return error.code === "RUNTIME_UNAVAILABLE" && error.cause !== undefined;
 }
 
-function description({ kind, languages, readiness, evidence }: RuntimeBackend): Description {
-  const [first = "", ...others] = languages;
-  return { type: "description", kind, languages: [first, ...others], readiness, evidence };
+function description(backend: RuntimeBackend): Description {
+  const { kind, readiness, profiles, evidence } = backend;
+  const [first = "", ...others] = backend.languages;
+  const languages: Description["languages"] = [first, ...others];
+  return { type: "description", kind, languages, readiness, profiles: [...profiles], evidence };
 }
 
 function resultMessage(result: ExecuteResult): ResultMessage {

@@ -30,7 +30,12 @@ import { createHost } from "../host.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
-import { type Hardening, runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
+import {
+  type Hardening,
+  keptProfiles,
+  runtimeSandboxProfiles,
+  sandboxProfileName,
+} from "./profiles.ts";
 import { type TriedInterpreter, heldByAll, tryLimits } from "./trials.ts";
 
 /** What a technology is in the library. */
@@ -68,10 +73,8 @@ export async function openSandboxed(
     const owned = stack.move();
     return defineBackend({
       ...{ kind, languages, readiness, evidence, maxCodeBytes, details: facts },
-      run: (execution, ending) => {
-        if (execution.profile === "hardened" && hardening === "none") throw notHardened(kind);
-        return code.run(execution, ending);
-      },
+      profiles: keptProfiles(hardening),
+      run: (execution, ending) => code.run(execution, ending),
       close: () => owned.disposeAsync(),
     });
   } catch (cause) {
@@ -79,11 +82,6 @@ export async function openSandboxed(
     const detail = `${kind} cannot be used on this host`;
     throw new RuntimeError("RUNTIME_UNAVAILABLE", { detail, cause, op: "open", backend: kind });
   }
-}
-
-function notHardened(kind: string): RuntimeError {
-  const detail = `${kind} has no profile hardened: it has no filter for it and no kernel of its own`;
-  return new RuntimeError("RUNTIME_UNAVAILABLE", { detail, op: "select", retryable: false });
 }
 
 async function openCode(
