@@ -50,7 +50,7 @@ describe("a backend that runs nothing", () => {
 describe("a backend that says it isolates, and does not", () => {
   let host: RuntimeBackend;
   beforeAll(async () => {
-    host = await openUnsafeHost();
+    host = await openUnsafeHost({ languages: ["python"] });
   });
   afterAll(async () => {
     await host[Symbol.asyncDispose]();

@@ -184,8 +184,9 @@ export class WorkDirs implements AsyncDisposable {
     this.#closing.abort();
     await Promise.all(this.#retries);
     await this.#liveness[Symbol.asyncDispose]();
+    // It has most of a batch.
     await this.#remover
-      .remove(this.root)
+      .removeLarge(this.root)
       .catch((error: unknown) => this.#options.onRemoveFailed(error));
   }
 
