@@ -268,6 +268,11 @@ export interface SharedDirectory extends AsyncDisposable {
 export interface BackendOptions {
   /** Directory for work directories (`SANDBOX_WORK_DIR`). */
   readonly workBase: string;
+  /**
+   * Directory below which processes with a `workBase` of their own have it, as the library's do:
+   * containers that dead ones left are removed, too. Without it only those of `workBase` are.
+   */
+  readonly basesBelow?: string | undefined;
   /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;

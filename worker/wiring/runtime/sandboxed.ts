@@ -22,12 +22,15 @@ import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
 import { BroughtGateways } from "../../runtime/brought-gateways.ts";
 import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { createFunctionGateway } from "../../runtime/api/function-gateway.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
 import { createHost } from "../host.ts";
+import { sandboxUid } from "../sandboxes.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
+import { sweepHomes } from "./homes.ts";
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
 import { type Hardening, runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
@@ -102,14 +105,19 @@ async function openCode(
     modules: options.modules ?? {},
     variables: options.variables ?? {},
   };
-  const { environment } = stack.use(await makeRuntimeHome(settings));
+  const { environment, base: basesBelow } = stack.use(await makeRuntimeHome(settings));
   const read = readConfig(environment);
   // The file of profiles is for those of manifests.
   const sandbox = { ...read.sandbox, defaultProfile: settings.defaultProfile };
   const config = { ...read, sandbox };
+  await sweepHomes(basesBelow, sandboxUid(config), (error) =>
+    logEvent(log, "work_directory.remove_failed", { err: error }),
+  );
   const host = createHost(log, environment);
   const profiles = runtimeSandboxProfiles(backend, hardening);
-  const foundation = stack.use(await openFoundation(config, host, signal, { profiles }));
+  const foundation = stack.use(
+    await openFoundation(config, host, signal, { profiles, basesBelow }),
+  );
   const unavailable = foundation.catalog.unavailable(programEntry);
   if (unavailable !== undefined) throw new Error(unavailable.reason);
   const base = foundation.catalog.resolve(programEntry);
