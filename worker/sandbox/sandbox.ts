@@ -211,9 +211,10 @@ export interface Sandbox extends AsyncDisposable {
   locate(insidePath: string): string;
   /**
    * Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be
-   * spawned.
+   * spawned. A technology that takes long rejects with the signal's reason on abort; then the
+   * command may have run.
    */
-  start(launch: Launch): Promise<Execution>;
+  start(launch: Launch, signal?: AbortSignal): Promise<Execution>;
 }
 
 /**

@@ -3,6 +3,7 @@
  */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { abortable } from "../../support/timeout.ts";
 import { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { baseEtc, systemDirectories } from "../proc/host.ts";
 import { type Profile, restrictiveProfile } from "../profile.ts";
@@ -106,10 +107,10 @@ async function tryOnce(
   const facts = { enforcement: enforcementOf(undefined), unenforced: [] };
   await using sandbox = new ContainerSandbox({ ...parts, facts }, request, await workDirs.take());
   signal.throwIfAborted();
-  const execution = await sandbox.start({ argv: ["/bin/cat"], hasStdin: true });
-  const isSeen = await execution.isSeen;
+  const execution = await sandbox.start({ argv: ["/bin/cat"], hasStdin: true }, signal);
+  const isSeen = await abortable(execution.isSeen, signal);
   execution.stdin?.end();
-  const { exitCode, stderr } = await execution.exited;
+  const { exitCode, stderr } = await abortable(execution.exited, signal);
   if (exitCode !== 0) throw new SandboxError(`cannot run a command: ${stderr.text.trim()}`);
   return isSeen;
 }
