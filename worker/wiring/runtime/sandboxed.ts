@@ -16,7 +16,7 @@ import {
 } from "../../runtime/api/backend.ts";
 import { RuntimeError } from "../../runtime/api/errors.ts";
 import type { BoundLimits, Evidence } from "../../runtime/api/limits.ts";
-import type { RuntimeProfile } from "../../runtime/api/request.ts";
+import { type RuntimeProfile, maxTimeoutMs } from "../../runtime/api/request.ts";
 import type { Readiness } from "../../runtime/api/result.ts";
 import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
 import { BroughtGateways } from "../../runtime/brought-gateways.ts";
@@ -257,7 +257,8 @@ class SandboxedCode implements AsyncDisposable {
       ...{ id, taskId: id, toolName, args: { code, language }, toolConfig: {} },
       caller: { appName: "runtime", userId: "runtime", sessionId: "runtime" },
       ...{ references: new Map(), preloaded: new Map() },
-      timeoutSeconds: seconds + spareSeconds,
+      // A timer cannot wait longer.
+      timeoutSeconds: Math.min(seconds + spareSeconds, maxTimeoutMs / 1000),
       ...{ requestedProfile: undefined, replyTo: "runtime", statusTo: undefined },
       sentAtMs: Date.now(),
     };
