@@ -72,7 +72,7 @@ async function load(
     entry: tool,
     tool: acquired.tool,
     sandbox,
-    start: () => acquired.start(),
+    start: (whileStarting?: AbortSignal) => acquired.start(whileStarting),
     task: "load_only",
     toolConfig: {},
     maxResultBytes: maxMessageBytes,

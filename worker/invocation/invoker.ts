@@ -14,6 +14,7 @@ import type { Execution, ExitReport, Sandbox } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
+import { withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
@@ -103,7 +104,7 @@ async function run(
   record.enter("acquire");
   const scope = parts.scopeOf(invocation.caller);
   await using acquired = await acquire(parts, tool, profile, signal);
-  const { sandbox, startMode: start } = acquired;
+  const { sandbox, startMode } = acquired;
   const { workDir } = sandbox;
   record.enter("stage");
   const { preloaded, references } = invocation;
@@ -126,7 +127,7 @@ async function run(
   if (limitMs <= 0) throw new TimeLimitReached();
   record.enter("run");
   record.begin();
-  const execution = await acquired.start();
+  const execution = await start(parts, acquired, limitMs, signal);
   using _connections = followConnections(
     sandbox.connections,
     () => parts.egress.of(tool.name),
@@ -139,7 +140,14 @@ async function run(
   const call = { ...admitted, context, record, slot, execution, deadlineMs };
   await using gateway = openGateway(parts, call);
   const { backend, enforcement, unenforced } = sandbox;
-  const facts = { profile: profile.name, backend, start, limitMs, enforcement, unenforced };
+  const facts = {
+    profile: profile.name,
+    backend,
+    start: startMode,
+    limitMs,
+    enforcement,
+    unenforced,
+  };
   logEvent(log, "tool.started", facts);
   if (unenforced.includes("isolation")) {
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
@@ -259,6 +267,23 @@ async function stage(
     if (over.aborted && !signal.aborted) throw new TimeLimitReached();
     throw error;
   }
+}
+
+/** Starts the command within the tool's time limit: an engine of containers may hang. */
+async function start(
+  { clock }: InvokerParts,
+  acquired: ToolSandbox,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Execution> {
+  return withTimeout(limitMs, clock, signal, async (over) => {
+    try {
+      return await acquired.start(over);
+    } catch (error) {
+      if (over.aborted && !signal.aborted) throw new TimeLimitReached();
+      throw error;
+    }
+  });
 }
 
 /** Maps a denied host resource to `TOOL_NOT_AVAILABLE`. */

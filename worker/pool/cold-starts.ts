@@ -71,7 +71,7 @@ export class ColdStarts implements Starts {
       startMode: "cold",
       sandbox,
       tool,
-      start: () => sandbox.start(tool.launch),
+      start: (whileStarting) => sandbox.start(tool.launch, whileStarting),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }

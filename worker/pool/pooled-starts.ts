@@ -76,9 +76,9 @@ export class PooledStarts implements Starts {
       startMode: made.startMode,
       sandbox: made.sandbox,
       tool: made.tool,
-      start: async () => {
+      start: async (whileStarting) => {
         using _ = unstarted;
-        const execution = await made.start();
+        const execution = await made.start(whileStarting);
         // Not before: until its tool has started, a call has no time to lose.
         this.#scheduler.schedule();
         return execution;

@@ -15,8 +15,8 @@ export interface ToolSandbox extends AsyncDisposable {
   readonly startMode: StartKind;
   readonly sandbox: Omit<Sandbox, "start" | typeof Symbol.asyncDispose>;
   readonly tool: Pick<PreparedTool, "toolsPath" | "boundReached">;
-  /** Runs the call in the work directory. Call it once. Throws SandboxError. */
-  start(): Promise<Execution>;
+  /** Runs the call in the work directory. Call it once. Otherwise as `Sandbox.start`. */
+  start(signal?: AbortSignal): Promise<Execution>;
 }
 
 /** The idle sandboxes of one tool under one profile, for logs and measurements. */

@@ -211,9 +211,10 @@ export interface Sandbox extends AsyncDisposable {
   locate(insidePath: string): string;
   /**
    * Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be
-   * spawned.
+   * spawned. A technology that takes long rejects with the signal's reason on abort; then the
+   * command may have run.
    */
-  start(launch: Launch): Promise<Execution>;
+  start(launch: Launch, signal?: AbortSignal): Promise<Execution>;
 }
 
 /**
@@ -268,6 +269,11 @@ export interface SharedDirectory extends AsyncDisposable {
 export interface BackendOptions {
   /** Directory for work directories (`SANDBOX_WORK_DIR`). */
   readonly workBase: string;
+  /**
+   * Directory below which processes with a `workBase` of their own have it, as the library's do:
+   * containers that dead ones left are removed, too. Without it only those of `workBase` are.
+   */
+  readonly basesBelow?: string | undefined;
   /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;

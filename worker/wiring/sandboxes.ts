@@ -73,7 +73,7 @@ export async function examineSandboxes(
 export function openBackend(
   config: Config,
   host: Host,
-  given: Pick<BackendsOptions, "profiles" | "alongside">,
+  given: Pick<BackendsOptions, "profiles" | "alongside" | "basesBelow">,
   signal: AbortSignal,
 ): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;

@@ -52,6 +52,8 @@ export interface Execution {
   /** The time after which the signal aborts. */
   readonly timeoutMs: number;
   readonly limits: BoundLimits;
+  /** Those that {@link defineBackend} has found in the evidence. */
+  readonly requireEnforced: readonly LimitKind[];
   /** Counts and bounds the calls. */
   readonly gateway: ToolGateway;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -135,8 +137,9 @@ async function execute(
   const gateway = new CountedGateway(request.gateway, limits, clock, unwanted);
   const ending = AbortSignal.any([unwanted, gateway.ended]);
   const startMs = clock.monotonicMs();
-  const { code, profile, metadata = {} } = request;
-  const execution = { code, language, profile, timeoutMs, limits, gateway, metadata };
+  const { code, profile, metadata = {}, requireEnforced = [] } = request;
+  const bounds = { timeoutMs, limits, requireEnforced };
+  const execution = { code, language, profile, ...bounds, gateway, metadata };
   const facts = () => ({ toolCalls: gateway.records, durationMs: clock.monotonicMs() - startMs });
   try {
     const { value, stdout, stderr, details, evidence } = await definition.run(execution, ending);

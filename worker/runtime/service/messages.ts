@@ -49,6 +49,12 @@ const callerMessage = z.discriminatedUnion("type", [
     language: name,
     timeoutMs: milliseconds,
     limits: z.strictObject(limits),
+    requireEnforced: z
+      .array(z.enum(limitKinds))
+      .check(z.maxLength(limitKinds.length))
+      .exactOptional(),
+    /** That of the description: the far side refuses if it has another backend by now. */
+    kind: name.exactOptional(),
     profile: z.enum(runtimeProfiles).exactOptional(),
     metadata: jsonObject,
   }),

@@ -35,7 +35,7 @@ export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend
   const connector = new Connector(address);
   const far = await describe(connector, clock, signal);
   const { kind, languages, readiness, profiles, evidence } = far;
-  const side = new FarSide(connector, clock);
+  const side = new FarSide(connector, kind, clock);
   return defineBackend(
     {
       // Who denies it by its kind denies it over a connection.
@@ -68,11 +68,13 @@ async function describe(
 
 class FarSide {
   readonly #connector: Connector;
+  readonly #kind: string;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
 
-  constructor(connector: Connector, clock: Clock) {
+  constructor(connector: Connector, kind: string, clock: Clock) {
     this.#connector = connector;
+    this.#kind = kind;
     this.#clock = clock;
   }
 
@@ -82,7 +84,7 @@ class FarSide {
 
   async run(execution: Execution, aborting: AbortSignal): Promise<Executed> {
     const startMs = this.#clock.monotonicMs();
-    const request = requestText(execution);
+    const request = requestText(execution, this.#kind);
     const signal = AbortSignal.any([aborting, this.#closing.signal]);
     await using connection = await this.#connector.connect(signal);
     await using host = new ProxyHost(connection.channel, withoutArtifacts(execution.gateway));
@@ -131,9 +133,11 @@ class FarSide {
 }
 
 /** The message of an execution. Throws RuntimeError for one that cannot be sent. */
-function requestText({ code, language, timeoutMs, limits, profile, metadata }: Execution): string {
+function requestText(execution: Execution, kind: string): string {
+  const { code, language, timeoutMs, limits, requireEnforced, profile, metadata } = execution;
   const message = {
-    ...{ type: "execute" as const, code, language, timeoutMs, limits: sentLimits(limits) },
+    ...{ type: "execute" as const, code, language, timeoutMs, limits: sentLimits(limits), kind },
+    requireEnforced: [...new Set(requireEnforced)],
     ...(profile !== undefined && { profile }),
     metadata,
   };

@@ -61,12 +61,13 @@ function abortOf(connection: Connection<CallerRequest>): AbortSignal {
 /** The text of the answer. */
 async function execute(
   connection: Connection<CallerRequest>,
-  { type: _, ...request }: ExecuteMessage,
+  { type: _, kind, ...request }: ExecuteMessage,
   { backend, onError }: ServiceParts,
   signal: AbortSignal,
 ): Promise<string> {
   await using gateway = new ProxyClient(connection.channel);
   try {
+    requireKind(backend, kind);
     const result = await backend.execute({ ...request, gateway }, { signal });
     const text = JSON.stringify(resultMessage(result));
     const sizeBytes = Buffer.byteLength(text);
@@ -79,6 +80,13 @@ async function execute(
     if (!signal.aborted && isFault(error)) onError(error);
     return JSON.stringify(errorMessage(error));
   }
+}
+
+/** Callers decide by the kind of a backend, such as one that isolates nothing. */
+function requireKind({ kind }: RuntimeBackend, expected = kind): void {
+  if (kind === expected) return;
+  const detail = `the far side has another backend than when it was opened: ${kind}`;
+  throw new RuntimeError("RUNTIME_UNAVAILABLE", { detail, op: "select", retryable: false });
 }
 
 /** Whether the backend itself failed. */

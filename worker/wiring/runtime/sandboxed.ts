@@ -16,18 +16,21 @@ import {
 } from "../../runtime/api/backend.ts";
 import { RuntimeError } from "../../runtime/api/errors.ts";
 import type { BoundLimits, Evidence } from "../../runtime/api/limits.ts";
-import type { RuntimeProfile } from "../../runtime/api/request.ts";
+import { type RuntimeProfile, maxTimeoutMs } from "../../runtime/api/request.ts";
 import type { Readiness } from "../../runtime/api/result.ts";
 import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
 import { BroughtGateways } from "../../runtime/brought-gateways.ts";
 import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { createFunctionGateway } from "../../runtime/api/function-gateway.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
 import { createHost } from "../host.ts";
+import { sandboxUid } from "../sandboxes.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
+import { sweepHomes } from "./homes.ts";
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
 import {
@@ -100,14 +103,19 @@ async function openCode(
     modules: options.modules ?? {},
     variables: options.variables ?? {},
   };
-  const { environment } = stack.use(await makeRuntimeHome(settings));
+  const { environment, base: basesBelow } = stack.use(await makeRuntimeHome(settings));
   const read = readConfig(environment);
   // The file of profiles is for those of manifests.
   const sandbox = { ...read.sandbox, defaultProfile: settings.defaultProfile };
   const config = { ...read, sandbox };
+  await sweepHomes(basesBelow, sandboxUid(config), (error) =>
+    logEvent(log, "work_directory.remove_failed", { err: error }),
+  );
   const host = createHost(log, environment);
   const profiles = runtimeSandboxProfiles(backend, hardening);
-  const foundation = stack.use(await openFoundation(config, host, signal, { profiles }));
+  const foundation = stack.use(
+    await openFoundation(config, host, signal, { profiles, basesBelow }),
+  );
   const unavailable = foundation.catalog.unavailable(programEntry);
   if (unavailable !== undefined) throw new Error(unavailable.reason);
   const base = foundation.catalog.resolve(programEntry);
@@ -247,7 +255,8 @@ class SandboxedCode implements AsyncDisposable {
       ...{ id, taskId: id, toolName, args: { code, language }, toolConfig: {} },
       caller: { appName: "runtime", userId: "runtime", sessionId: "runtime" },
       ...{ references: new Map(), preloaded: new Map() },
-      timeoutSeconds: seconds + spareSeconds,
+      // A timer cannot wait longer.
+      timeoutSeconds: Math.min(seconds + spareSeconds, maxTimeoutMs / 1000),
       ...{ requestedProfile: undefined, replyTo: "runtime", statusTo: undefined },
       sentAtMs: Date.now(),
     };
