@@ -6,10 +6,11 @@
  */
 import { Context } from "./context.js";
 import { Failure, describe, failureOf, importFailure, printStack, warn } from "./errors.js";
-import { errorDocument, resultDocument, takeCall, writeResult } from "./protocol.js";
+import { errorDocument, parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
 /** @import { Call } from "./protocol.js" */
+/** @import { WakeChannel } from "./wake-channel.js" */
 
 /**
  * A module, and the path that it was imported from.
@@ -44,29 +45,34 @@ function main(argv) {
     return;
   }
   if (argv.length === 4 && argv[0] === "--park") {
-    const [, module = "", toolsDir = "", argsFile = ""] = argv;
+    const [, module = "", toolsDir = ""] = argv;
     const load = async () => {
       if (module !== "") return importModule({ module, tools_dir: toolsDir });
       await (await loadPrograms(toolsDir)).rehearse();
       return undefined;
     };
-    void import("./parked.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
+    void import("./parked.js").then(({ park }) =>
+      park(load, (description, loaded, channel) =>
+        answer(() => parseCall(description), loaded, channel),
+      ),
+    );
     return;
   }
   if (argv.length !== 1) return fail(usage);
-  answer(String(argv[0]));
+  answer(() => takeCall(String(argv[0])));
 }
 
 /**
- * Takes the call that is described there, and answers it.
+ * Takes the call, and answers it.
  *
- * @param {string} argsFile
+ * @param {() => Call} take
  * @param {Loaded} [loaded] a module that was imported ahead of the call
+ * @param {WakeChannel} [channel] where the call has come by
  */
-function answer(argsFile, loaded) {
+function answer(take, loaded, channel) {
   let call;
   try {
-    call = takeCall(argsFile);
+    call = take();
   } catch (error) {
     return fail(`the runner arguments cannot be used: ${describe(error)}`);
   }
@@ -74,7 +80,7 @@ function answer(argsFile, loaded) {
   if (statuses.isAbandoned) {
     return fail("nobody reads the status pipe, so the worker is gone");
   }
-  const run = new Run(call, statuses, loaded);
+  const run = new Run(call, statuses, loaded, channel);
   // Before the listeners of a module that was imported ahead.
   process.prependListener("uncaughtException", (error) => run.onUncaught(error));
   process.prependListener("beforeExit", () => run.onIdle());
@@ -95,6 +101,9 @@ class Run {
   #call;
   #statuses;
   #loaded;
+  #channel;
+  /** Whether the answer went by the channel. */
+  #isGiven = false;
   #context;
   /**
    * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their
@@ -112,11 +121,13 @@ class Run {
    * @param {Call} call
    * @param {StatusPipe} statuses
    * @param {Loaded} [loaded]
+   * @param {WakeChannel} [channel]
    */
-  constructor(call, statuses, loaded) {
+  constructor(call, statuses, loaded, channel) {
     this.#call = call;
     this.#statuses = statuses;
     this.#loaded = loaded;
+    this.#channel = channel;
     this.#context = new Context({
       userId: call.user_id,
       sessionId: call.session_id,
@@ -257,7 +268,7 @@ class Run {
     this.#deliver();
     setTimeout(() => {
       warn(`ended what was still running ${lingerSeconds} s after the tool`);
-      endNow(this.#exitStatus);
+      this.#end();
     }, lingerSeconds * 1_000).unref();
   }
 
@@ -271,7 +282,8 @@ class Run {
     if (this.#stage === "answered") return;
     this.#stage = "answered";
     try {
-      writeResult(this.#answer, this.#call);
+      this.#isGiven = this.#channel?.give(this.#answer) ?? false;
+      if (!this.#isGiven) writeResult(this.#answer, this.#call);
     } catch (error) {
       warn(`result.json cannot be written: ${describe(error)}`);
       this.#exitStatus = failed;
@@ -283,6 +295,7 @@ class Run {
   }
 
   #end() {
+    if (this.#isGiven) this.#channel?.finish();
     if (this.#isIdle) reallyExit.call(process, this.#exitStatus);
     endNow(this.#exitStatus);
   }

@@ -16,7 +16,6 @@ export interface UncalledRun {
   readonly entry: ToolEntry;
   readonly tool: Pick<PreparedTool, "toolsPath">;
   readonly sandbox: Pick<Sandbox, "workDir" | "locate">;
-  /** Starts the runner. */
   readonly start: ToolSandbox["start"];
   /** The member of `runner_args.json` that says what to do in place of a call. */
   readonly task: "load_only" | "describe";
@@ -33,9 +32,8 @@ export async function runUncalled(run: UncalledRun, signal: AbortSignal): Promis
   const paths = { tools: tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const call = { args: {}, toolConfig, taskId: task, caller: nobody };
   const args = runnerArgs(entry, call, new Map(), paths, { maxResultBytes });
-  const written = workDir.writeArguments(JSON.stringify({ ...args, [task]: true }));
   // The runner ends without a reader of its statuses.
   using _status = workDir.readStatuses(() => undefined);
-  await written;
-  return await runToExit(await run.start(signal), run.limitMs, signal);
+  const execution = await run.start(JSON.stringify({ ...args, [task]: true }), signal);
+  return await runToExit(execution, run.limitMs, signal);
 }

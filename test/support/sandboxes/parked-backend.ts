@@ -52,7 +52,7 @@ export const parkInTemplate: Park = async (ahead, request, launch, signal) => {
   return {
     ...{ backend, workDir, limits, enforcement, unenforced, lost, privateBytes },
     locate: (path) => parked.locate(path),
-    wake: () => parked.wake(),
+    wake: (args) => parked.wake(args),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 };
@@ -109,8 +109,7 @@ function sandboxOf(parked: ParkedSandbox): Sandbox {
     async start({ argv }) {
       if (isStarted) throw new SandboxError("a sandbox is started once");
       isStarted = true;
-      await parked.workDir.writeArguments(JSON.stringify(callOf(argv)));
-      return parked.wake();
+      return parked.wake(JSON.stringify(callOf(argv)));
     },
     [Symbol.asyncDispose]: () => parked[Symbol.asyncDispose](),
   };

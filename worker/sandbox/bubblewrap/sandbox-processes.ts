@@ -5,7 +5,14 @@
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
-import { runNothing, isGone, signalQuietly } from "../proc/processes.ts";
+import {
+  allChildrenOf,
+  childrenOf,
+  isGone,
+  runNothing,
+  signalQuietly,
+  tellsChildren,
+} from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /**
@@ -32,6 +39,26 @@ export function leaveOutOfCoreDumps(): void {
     writeFileSync("/proc/self/coredump_filter", "0");
   } catch {
     // A kernel that writes no core dumps has no such file.
+  }
+}
+
+/**
+ * Kills a sandbox's command. Returns whether that was its last process beside the first one; false
+ * also where this host does not tell.
+ */
+export function killLastCommand(firstPid: number): boolean {
+  try {
+    const [command, ...others] = childrenOf(firstPid);
+    if (command === undefined || others.length > 0 || !tellsChildren()) return false;
+    signalQuietly(command, "SIGKILL");
+    // It makes no other from now on (fork(2) fails). Its own children come first: when it ends they
+    // become those of the first process.
+    return (
+      allChildrenOf(command).length === 0 &&
+      childrenOf(firstPid).every((child) => child === command)
+    );
+  } catch {
+    return false;
   }
 }
 

@@ -163,7 +163,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       if (path !== made) await rename(made, path);
       present = path;
-      const handles = await openWorkDirHandles(path, this.#options.ownerId);
+      const handles = await openWorkDirHandles(path);
       return new OpenWorkDir(handles, {
         path,
         ownerId: this.#options.ownerId,
