@@ -86,7 +86,8 @@ export class WakeChannel {
   /** @param {Uint8Array} content */
   #send(content) {
     // Behind the number may be a file of the tool's by now.
-    if (this.#identity === undefined || identityOf(this.#descriptor) !== this.#identity) return false;
+    if (this.#identity === undefined || identityOf(this.#descriptor) !== this.#identity)
+      return false;
     try {
       for (let rest = content; rest.length > 0;) {
         rest = rest.subarray(writeSync(this.#descriptor, rest));

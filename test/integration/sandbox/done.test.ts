@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { childrenOf, isGone } from "../../../worker/sandbox/proc/processes.ts";
+import { childrenOf, isGone, runNothing } from "../../../worker/sandbox/proc/processes.ts";
 import { readStat } from "../../../worker/sandbox/proc/stat.ts";
 import type { BwrapExecution } from "../../../worker/sandbox/bubblewrap/execution.ts";
 import { templateHosts } from "../../support/sandboxes/template-host.ts";
@@ -81,19 +81,25 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
     { tags: "promise-E5" },
     async (context) => {
       const { host, park } = await open(context);
-      for (const what of ["", "thread", "", ""]) {
+      let wasEnding = false;
+      // Where the machine is busy, all may be gone before the report.
+      for (let round = 0; round < 20 && !(round > 3 && wasEnding); round++) {
+        const what = round === 1 ? "thread" : "";
         await using parked = await park();
         const execution = (await host.wake(parked, "run", { what })) as BwrapExecution;
         const first = execution.firstPid!;
         const processes = [first, ...childrenOf(first)];
         const report = await execution.exited;
         expect(processes.filter((pid) => !runsNoCode(pid))).toEqual([]);
-        expect(report).toMatchObject({ isEnding: true, started: true, exitCode: 0 });
+        if (report.isEnding) wasEnding = true;
+        else expect(runNothing(first)).toBe(true);
+        expect(report).toMatchObject({ started: true, exitCode: 0, signal: undefined });
         expect(textOf(report.result)).toBe(`{"result":{"what":"${what}"},"outputs":{}}`);
         expect(report.usage.cpuMs).toBeGreaterThan(0);
         await execution.stop(0);
-        expect(processes.filter((pid) => !isGone(pid))).toEqual([]);
+        expect(runNothing(first)).toBe(true);
       }
+      expect(wasEnding).toBe(true);
     },
   );
 
@@ -106,7 +112,7 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
         await using parked = await park();
         const execution = (await host.wake(parked, "run", { what })) as BwrapExecution;
         const report = await execution.exited;
-        expect(isGone(execution.firstPid!)).toBe(true);
+        expect(runNothing(execution.firstPid!)).toBe(true);
         expect(report).toMatchObject({ exitCode: 0, signal: undefined });
         expect(report).not.toHaveProperty("isEnding");
         expect(textOf(report.result)).toBe(`{"result":{"what":"${what}"},"outputs":{}}`);

@@ -155,7 +155,8 @@ describe("a runner that waits for its call", () => {
     channel.end(callOf("[]"));
     const [exit, , stderr] = await ended;
     expect(exit).toEqual([1, null]);
-    const complaint = "the runner arguments cannot be used: TypeError: the file must hold an object";
+    const complaint =
+      "the runner arguments cannot be used: TypeError: the file must hold an object";
     expect(stderr).toMatch(new RegExp(`^tool_runner: ${complaint}`));
   });
 });

@@ -86,10 +86,8 @@ describe("a Python runner that waits for its call", () => {
     ["a line without a length", "call\n"],
     ["a line that does not end", "call 1".padEnd(100, "0")],
     ["the end of half a call", "call 9\n{}"],
-  ] as const)(
-    "ends at %s, and runs nothing of the tool",
-    async ([, bytes]) => {
-      const source = `
+  ] as const)("ends at %s, and runs nothing of the tool", async ([, bytes]) => {
+    const source = `
 import atexit
 atexit.register(print, "told of its end")
 class Late:
@@ -98,11 +96,10 @@ class Late:
 late = Late()
 def run():
     print("called")`;
-      const { channel, ended } = await parkModule(source);
-      channel.end(bytes);
-      expect(await ended).toEqual([[0, null], "", ""]);
-    },
-  );
+    const { channel, ended } = await parkModule(source);
+    channel.end(bytes);
+    expect(await ended).toEqual([[0, null], "", ""]);
+  });
 
   test.for([
     ["raises", "raise ValueError('no table')", "ValueError: no table"],

@@ -82,9 +82,7 @@ describe("a call", () => {
       await new Promise(setImmediate);
     }
     theirs.end();
-    await expect
-      .poll(() => ours.readableEnded || ours.destroyed || ours.isPaused())
-      .toBe(true);
+    await expect.poll(() => ours.readableEnded || ours.destroyed || ours.isPaused()).toBe(true);
     return { result: end.result?.toString(), isDone };
   }
 
