@@ -24,7 +24,7 @@ import { Outputs, noOutputs, saveOutputs } from "./steps/collect.ts";
 import { followConnections } from "./steps/follow-connections.ts";
 import type { CallContext, Invoker } from "./call-context.ts";
 import { CallRecord } from "./call-record.ts";
-import { CallResources } from "./call-resources.ts";
+import { CallResources } from "./slots/call-resources.ts";
 import { endingBy } from "./ending.ts";
 import {
   type CallTimes,

@@ -1,7 +1,7 @@
 /**
  * What a call holds until its sandbox is gone: its slot, its tool's code, the sandbox.
  */
-import type { Starts } from "../pool/starts.ts";
+import type { Starts } from "../../pool/starts.ts";
 
 /** Given back in reverse order. */
 export class CallResources implements AsyncDisposable {
