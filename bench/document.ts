@@ -5,6 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
+import { type BesideReport, formatBeside } from "./beside/table.ts";
 import { type GatewayReport, formatGateway } from "./gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
@@ -57,6 +58,11 @@ export async function writeGatewayIntoDocument(root: string, report: GatewayRepo
 /** Replaces the results of the library's executions by the report. */
 export async function writeRuntimeIntoDocument(root: string, report: RuntimeReport): Promise<void> {
   await replaceResults(root, "runtime results", formatRuntime(report));
+}
+
+/** Replaces the results of a worker beside another by the report. */
+export async function writeBesideIntoDocument(root: string, report: BesideReport): Promise<void> {
+  await replaceResults(root, "beside results", formatBeside(report));
 }
 
 /** Replaces the results of a soak by the report, and its plot. */

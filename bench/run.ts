@@ -6,14 +6,18 @@
  * Options: a number of rounds; `--network`, `--artifacts`, `--gateway` and `--runtime` for these
  * only; `--document` to put tables and plots into docs/. `--soak MINUTES` instead of everything
  * else makes calls at a fixed rate, `--rate` a second, through the broker `--broker`. `--sizing`
- * instead of everything else predicts and measures how many calls workers serve.
+ * instead of everything else predicts and measures how many calls workers serve. `--beside DIR`
+ * instead of everything else measures calls in turns with those of another checkout's worker.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { measureArtifacts } from "./artifacts/run.ts";
 import { formatArtifacts } from "./artifacts/table.ts";
+import { measureBeside } from "./beside/run.ts";
+import { formatBeside } from "./beside/table.ts";
 import {
   writeArtifactsIntoDocument,
+  writeBesideIntoDocument,
   writeGatewayIntoDocument,
   writeIntoDocument,
   writeNetworkIntoDocument,
@@ -49,6 +53,7 @@ const { values, positionals } = parseArgs({
     runtime: { type: "boolean", default: false },
     sizing: { type: "boolean", default: false },
     soak: { type: "string" },
+    beside: { type: "string" },
     rate: { type: "string" },
     broker: { type: "string" },
   },
@@ -60,7 +65,8 @@ if (!Number.isInteger(rounds) || rounds < 1)
 
 const sizing = sizingOptions(values);
 const soak = sizing === undefined ? soakOptions(values) : undefined;
-const isAlone = sizing !== undefined || soak !== undefined;
+const { beside } = values;
+const isAlone = [sizing, soak, beside].some((each) => each !== undefined);
 const { network, artifacts, gateway, runtime } = values;
 const isWhole = ![network, artifacts, gateway, runtime, isAlone].includes(true);
 
@@ -98,6 +104,14 @@ if (isWhole || runtime) {
   console.log(`\n${formatRuntime(report)}`);
   console.log(`\nWritten to ${await saveReport(root, report, "-runtime")}`);
   if (values.document) await writeRuntimeIntoDocument(root, report);
+}
+
+if (beside !== undefined) {
+  const { commit: before } = await hostOf(beside);
+  const report = { ...host, rounds, before, ...(await measureBeside(beside, rounds)) };
+  console.log(`\n${formatBeside(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-beside")}`);
+  if (values.document) await writeBesideIntoDocument(root, report);
 }
 
 if (soak !== undefined) {

@@ -22,7 +22,7 @@ const warmUpRounds = 5;
 /** Milliseconds between two calls that are made alone: a sandbox is ready again. */
 const pauseMs = 60;
 /** Windows of each worker at full rate, and the milliseconds of one. */
-const windows = { count: 4, ms: 3_000 };
+const windows = { count: 6, ms: 3_000 };
 
 /** Tools that do nothing and leave it to the worker how their calls start. */
 const tools = {
@@ -73,7 +73,8 @@ export async function measureBeside(
   await using before = await startWorker(base, "before", otherRoot);
   await using after = await startWorker(base, "after", resolve(import.meta.dirname, "../.."));
   const rows: BesideRow[] = [];
-  for (const tool of Object.keys(tools)) rows.push(await measureTool(tool, [before, after], rounds));
+  for (const tool of Object.keys(tools))
+    rows.push(await measureTool(tool, [before, after], rounds));
   return { rows };
 }
 

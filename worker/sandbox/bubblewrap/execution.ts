@@ -42,6 +42,8 @@ export class BwrapExecution implements Execution {
   /** Of a call that ends by its wake channel. */
   #callEnd: CallEnd | undefined;
   #isDone = false;
+  /** Everything has been killed. */
+  #isEnding = false;
 
   constructor(child: Subprocess, report: Readable, clock: Clock, usage: SandboxUsage | undefined) {
     this.#child = child;
@@ -143,10 +145,11 @@ export class BwrapExecution implements Execution {
     if (this.#isGone || first === undefined) return;
     this.#isDone = true;
     this.#usage?.sampleLast();
-    const isLastCommand = killLastCommand(first);
-    this.#killAll();
     this.#usage?.unwatch();
-    if (!isLastCommand || hasOutputs()) return;
+    if (!killLastCommand(first) || hasOutputs()) return this.#killAll();
+    signalQuietly(first, "SIGKILL");
+    this.#child.kill("SIGKILL");
+    this.#isEnding = true;
     // What the command printed is there, and read in the next turn.
     await nextTurn();
     await nextTurn();
@@ -192,7 +195,7 @@ export class BwrapExecution implements Execution {
    * be looked for, and so is not killed by number, is by the end of bubblewrap.
    */
   #killAll(): void {
-    if (this.#isGone) return;
+    if (this.#isGone || this.#isEnding) return;
     const first = this.#report.childPid;
     if (first !== undefined) signalQuietly(first, "SIGKILL");
     // One that is born now would wait for bubblewrap for ever.
@@ -209,7 +212,7 @@ export class BwrapExecution implements Execution {
       const exit = await this.#child.exited;
       await reported;
       const first = this.#report.childPid;
-      if (first !== undefined) await awaitEnd(first, this.#clock);
+      if (first !== undefined) await awaitEnd(first, this.#clock, this.#isEnding);
       this.#isGone = true;
       await awaitOutput(this.#child, this.#clock);
       if (this.#failure !== undefined) throw this.#failure;

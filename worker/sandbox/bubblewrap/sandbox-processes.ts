@@ -66,8 +66,10 @@ export function killLastCommand(firstPid: number): boolean {
  * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and
  * kills it meanwhile. They may be on their way out of the kernel still. Throws SandboxError when it
  * cannot be killed.
+ *
+ * @param isPatient whether nobody waits for it but the next call
  */
-export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
+export async function awaitEnd(firstPid: number, clock: Clock, isPatient = false): Promise<void> {
   const beganMs = clock.monotonicMs();
   while (!runNothing(firstPid) && !isGone(firstPid)) {
     const passedMs = clock.monotonicMs() - beganMs;
@@ -75,6 +77,7 @@ export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
     signalQuietly(firstPid, "SIGKILL");
     // Others have their turn also where nobody sleeps, which would take more than a short call
     // does.
-    await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
+    const isSoon = passedMs < goneSoonMs && !isPatient;
+    await (isSoon ? othersTurn() : clock.sleep(goneLookMs));
   }
 }
