@@ -22,6 +22,8 @@ import { SandboxError } from "../sandbox.ts";
 const goneSoonMs = 2;
 /** Milliseconds between looks later on. */
 const goneLookMs = 1;
+/** Milliseconds before each look where only the next call waits: by then it is gone mostly. */
+const patientLookMs = 5;
 /**
  * Milliseconds after which processes that are still there are killed again and the sandbox is given
  * up.
@@ -71,13 +73,15 @@ export function killLastCommand(firstPid: number): boolean {
  */
 export async function awaitEnd(firstPid: number, clock: Clock, isPatient = false): Promise<void> {
   const beganMs = clock.monotonicMs();
+  // To look at a process that the kernel takes apart is to wait for the kernel.
+  if (isPatient) await clock.sleep(patientLookMs);
   while (!runNothing(firstPid) && !isGone(firstPid)) {
     const passedMs = clock.monotonicMs() - beganMs;
     if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");
     // Others have their turn also where nobody sleeps, which would take more than a short call
     // does.
-    const isSoon = passedMs < goneSoonMs && !isPatient;
-    await (isSoon ? othersTurn() : clock.sleep(goneLookMs));
+    if (isPatient) await clock.sleep(patientLookMs);
+    else await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
   }
 }
