@@ -20,7 +20,7 @@ import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
 import { type Draw, type Draws, alike } from "../support/sandboxes/draws.ts";
 import { describePerProfile, testPerProfile } from "../support/sandboxes/per-profile.ts";
-import { resultTextOf } from "../support/sandboxes/result-text.ts";
+import { resultTextOf } from "../support/runners/result-text.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,

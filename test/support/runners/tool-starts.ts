@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import { runnerGateway } from "../../../worker/invocation/steps/gateway.ts";
-import { resultTextOf } from "../sandboxes/result-text.ts";
+import { resultTextOf } from "./result-text.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { CodeWatch } from "../../../worker/pool/code/code-watch.ts";
 import { openStarts } from "../../../worker/pool/open.ts";

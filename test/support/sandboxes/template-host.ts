@@ -24,7 +24,7 @@ import {
   temporaryDirectory,
 } from "../../integration/sandbox/sandbox-host.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
-import { resultTextOf } from "./result-text.ts";
+import { resultTextOf } from "../runners/result-text.ts";
 
 /** What a template is opened for. */
 export interface TemplateHostOptions {

@@ -35,7 +35,7 @@ if __name__ == "__main__":
             if "--no-programs" in arguments:
                 arguments.remove("--no-programs")
     if sys.argv[1:2] == ["--park"]:
-        from __main__.parked import park as main
+        from __main__.idle.parked import park as main
     elif sys.argv[1:2] == ["--template"]:
         from __main__.forks.template import template as main
     else:

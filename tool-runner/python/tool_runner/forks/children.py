@@ -14,9 +14,9 @@ from .descriptors import close_all_but
 from .isolation import TEMPLATE_DIRECTORY, Isolation
 from ..errors import describe
 from ..json_codec import encode
-from ..parked import serve
+from ..idle.parked import serve
 from ..runner import warm_up
-from ..wake_channel import WakeChannel
+from ..idle.wake_channel import WakeChannel
 
 # Purposes of a child's connections: the runner's descriptors, but for that of its first process.
 _ROLES = ("report", "wake", "out", "err")

@@ -9,7 +9,7 @@ import sys
 from .descriptors import close_all_but
 from ..errors import describe
 from ..json_codec import decode
-from ..parked import load, refuse, take_parameters
+from ..idle.parked import load, refuse, take_parameters
 from ..runner import fail, prepare
 
 _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}

@@ -3,8 +3,8 @@
 import os
 import sys
 
-from .errors import describe
-from .runner import answer, fail, prepare, understand, warm_up
+from ..errors import describe
+from ..runner import answer, fail, prepare, understand, warm_up
 from .wake_channel import WakeChannel
 
 # Characters. With them a line has at most 4,096 bytes.
@@ -99,14 +99,11 @@ def _take_socket() -> int:
 def _load_what_calls_need(module: str, has_gateway: bool) -> None:
     if has_gateway:
         from secure_tool_runtime.gateway import channel, tools  # noqa: F401
-    from . import values  # noqa: F401
+    from .. import values  # noqa: F401
 
-    if has_gateway:
-        # On import: 9 ms.
-        from secure_tool_runtime.gateway import channel  # noqa: F401
     if not module:
         return  # The warm-up loads the rest, but for asyncio: few programs await.
-    from . import artifact_parameters, class_tools, results  # noqa: F401
+    from .. import artifact_parameters, class_tools, results  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
         from secure_tool_runtime import dumping  # noqa: F401

@@ -4,7 +4,7 @@
 
 import os
 
-from .json_codec import encode
+from ..json_codec import encode
 
 _CALL = b"call "
 _LINE_MAX_BYTES = 32

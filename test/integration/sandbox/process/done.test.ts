@@ -4,11 +4,11 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { childrenOf, isGone, runNothing } from "../../../worker/sandbox/proc/processes.ts";
-import { readStat } from "../../../worker/sandbox/proc/stat.ts";
-import type { BwrapExecution } from "../../../worker/sandbox/bubblewrap/execution.ts";
-import { templateHosts } from "../../support/sandboxes/template-host.ts";
-import { never } from "./sandbox-host.ts";
+import { childrenOf, isGone, runNothing } from "../../../../worker/sandbox/proc/processes.ts";
+import { readStat } from "../../../../worker/sandbox/proc/stat.ts";
+import type { BwrapExecution } from "../../../../worker/sandbox/bubblewrap/execution.ts";
+import { templateHosts } from "../../../support/sandboxes/template-host.ts";
+import { never } from "../sandbox-host.ts";
 
 const openTemplateHost = templateHosts();
 
