@@ -9,6 +9,7 @@ import { Failure, describe, failureOf, importFailure, printStack, warn } from ".
 import { errorDocument, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
+/** @import { Child } from "./forks/template.js" */
 /** @import { Call } from "./protocol.js" */
 
 /**
@@ -26,7 +27,8 @@ const { execPath, execve, exit, reallyExit } =
 
 const usage =
   "usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR" +
-  " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE";
+  " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE" +
+  " | main.js --template MODULE TOOLS_DIR RUNNER_ARGS_FILE";
 
 /** What the tool leaves running may hold an answer that is already written for this long. */
 const lingerSeconds = 2;
@@ -43,14 +45,18 @@ function main(argv) {
     void import("./warm.js").then(({ warm }) => warm(url, String(argv[2])));
     return;
   }
-  if (argv.length === 4 && argv[0] === "--park") {
-    const [, module = "", toolsDir = "", argsFile = ""] = argv;
+  if (argv.length === 4 && (argv[0] === "--park" || argv[0] === "--template")) {
+    const [way, module = "", toolsDir = "", argsFile = ""] = argv;
     const load = async () => {
       if (module !== "") return importModule({ module, tools_dir: toolsDir });
       await (await loadPrograms(toolsDir)).rehearse();
       return undefined;
     };
-    void import("./parked.js").then(({ park }) => park(load, (loaded) => answer(argsFile, loaded)));
+    /** @type {(loaded: Loaded | undefined, child?: Child) => void} */
+    const onCall = (loaded, child) => answer(argsFile, loaded, child);
+    if (way === "--park") void import("./parked.js").then(({ park }) => park(load, onCall));
+    else
+      void import("./forks/template.js").then(({ template }) => template(load, argsFile, onCall));
     return;
   }
   if (argv.length !== 1) return fail(usage);
@@ -62,8 +68,9 @@ function main(argv) {
  *
  * @param {string} argsFile
  * @param {Loaded} [loaded] a module that was imported ahead of the call
+ * @param {Child} [child] where this process is one of a template's
  */
-function answer(argsFile, loaded) {
+function answer(argsFile, loaded, child) {
   let call;
   try {
     call = takeCall(argsFile);
@@ -74,13 +81,16 @@ function answer(argsFile, loaded) {
   if (statuses.isAbandoned) {
     return fail("nobody reads the status pipe, so the worker is gone");
   }
-  const run = new Run(call, statuses, loaded);
+  const run = new Run(call, statuses, loaded, child);
   // Before the listeners of a module that was imported ahead.
   process.prependListener("uncaughtException", (error) => run.onUncaught(error));
   process.prependListener("beforeExit", () => run.onIdle());
   process.prependListener("exit", (code) => run.onExit(Number(code)));
   // Where every copy of tool.js looks for it.
-  defineProperty(globalThis, gatewayKey, { value: { ...call.gateway } });
+  defineProperty(globalThis, gatewayKey, {
+    value:
+      child?.gateway === undefined ? { ...call.gateway } : { ...call.gateway, fd: child.gateway },
+  });
   void run.start();
 }
 
@@ -107,13 +117,18 @@ class Run {
   #exitStatus = 0;
   #isIdle = false;
   #failureOf = failureOf;
+  #exitAtRest;
+  #exitNow;
 
   /**
    * @param {Call} call
    * @param {StatusPipe} statuses
    * @param {Loaded} [loaded]
+   * @param {Child} [child]
    */
-  constructor(call, statuses, loaded) {
+  constructor(call, statuses, loaded, child) {
+    this.#exitAtRest = child?.exit ?? exitAtRest;
+    this.#exitNow = child?.exit ?? endNow;
     this.#call = call;
     this.#statuses = statuses;
     this.#loaded = loaded;
@@ -257,7 +272,7 @@ class Run {
     this.#deliver();
     setTimeout(() => {
       warn(`ended what was still running ${lingerSeconds} s after the tool`);
-      endNow(this.#exitStatus);
+      this.#exitNow(this.#exitStatus);
     }, lingerSeconds * 1_000).unref();
   }
 
@@ -283,8 +298,8 @@ class Run {
   }
 
   #end() {
-    if (this.#isIdle) reallyExit.call(process, this.#exitStatus);
-    endNow(this.#exitStatus);
+    if (this.#isIdle) this.#exitAtRest(this.#exitStatus);
+    this.#exitNow(this.#exitStatus);
   }
 }
 
@@ -374,6 +389,15 @@ function toolsOfCall() {
     createRequire(import.meta.url)("./tool.js")
   );
   return loaded.tools;
+}
+
+/**
+ * Ends the process when nothing is running in it.
+ *
+ * @param {number} status
+ */
+function exitAtRest(status) {
+  reallyExit.call(process, status);
 }
 
 /**

@@ -17,7 +17,7 @@ const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
  * The socket to the worker. The launch has moved it here: at 0 the module would find it as its
  * standard input.
  */
-const channel = 3;
+export const channel = 3;
 const callLine = Buffer.from("call\n");
 const line = Buffer.alloc(callLine.length);
 /** Characters of a reason, so that a line of six bytes for each has its room in 4 KiB. */
@@ -54,7 +54,7 @@ export async function park(load, onCall) {
  * @template Loaded
  * @param {() => Promise<Loaded>} load
  */
-async function loadToRest(load) {
+export async function loadToRest(load) {
   /** @type {() => unknown} */
   let onIdle = () => refuse("its top-level await never ends");
   const whenIdle = () => onIdle();
@@ -84,7 +84,7 @@ function active() {
  * Does what every call does, with nothing: the first time takes a millisecond, most of it for
  * compiling.
  */
-function rehearse() {
+export function rehearse() {
   const call = parseCall(
     `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
   );
@@ -104,7 +104,7 @@ function rehearse() {
  * Waits for the line that says so, and for nothing else: false where the worker does not need this
  * process.
  */
-function isCalled() {
+export function isCalled() {
   for (let length = 0; length < line.length;) {
     const read = readSync(channel, line, length, line.length - length, null);
     if (read === 0) return false;
@@ -117,13 +117,13 @@ function isCalled() {
  * @param {string} reason
  * @returns {never}
  */
-function refuse(reason) {
+export function refuse(reason) {
   report({ unfit: beginning(reason, reasonMaxCharacters) });
   return end(1);
 }
 
-/** @param {{ ready: true } | { unfit: string }} message */
-function report(message) {
+/** @param {object} message */
+export function report(message) {
   try {
     writeSync(channel, `${stringify(message)}\n`);
   } catch {
@@ -138,6 +138,6 @@ function report(message) {
  * @param {number} status
  * @returns {never}
  */
-function end(status) {
+export function end(status) {
   return reallyExit.call(process, status);
 }

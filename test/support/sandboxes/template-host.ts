@@ -1,11 +1,13 @@
 /**
- * Templates of a real backend with the real Python runner, and calls of their children, for tests.
+ * Templates of a real backend with the real runners, and calls of their children, for tests.
  */
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import { openNodeRunner } from "../../../worker/runners/node.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
+import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import {
@@ -15,8 +17,10 @@ import {
   type Template,
   workDirInside,
 } from "../../../worker/sandbox/sandbox.ts";
-import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
 import {
   never,
   scratchDirectory,
@@ -25,8 +29,15 @@ import {
 } from "../../integration/sandbox/sandbox-host.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
 
+const runnersDir = join(import.meta.dirname, "../../../tool-runner");
+const ownNode = join(import.meta.dirname, "../../../node_modules/node/bin/node");
+
 /** What a template is opened for. */
 export interface TemplateHostOptions {
+  /** Of the module; `python` unless given. */
+  readonly runtime?: "python" | "node";
+  /** The program of Node modules; the project's own unless given. */
+  readonly nodeBin?: string;
   /** Text of the module `tool`; other modules by their paths below the directory of tools. */
   readonly files: Readonly<Record<string, string>>;
   /** A directory whose modules are there as well. */
@@ -81,24 +92,18 @@ async function openTemplateHost(
   backend: BubblewrapBackend,
   options: TemplateHostOptions,
 ): Promise<TemplateHost> {
-  const { module = "tool", files, limits } = options;
+  const { runtime = "python", files, limits } = options;
+  const { module = runtime === "node" ? "tool.mjs" : "tool" } = options;
   const toolsDir = await temporaryDirectory();
   if (options.toolsFrom !== undefined) await cp(options.toolsFrom, toolsDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(toolsDir, name)), { recursive: true });
     await writeFile(join(toolsDir, name), text);
   }
-  const runner = await openPythonRunner({
-    pythonBin: "/usr/bin/python3",
-    toolsDir,
-    runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
-    scratchDir: await scratchDirectory(backend),
-    backend,
-    workerEnvironment: {},
-  });
+  const runner = await openRunner(backend, toolsDir, options);
   const named = builtInProfiles.get(options.profile ?? "restrictive")!;
   const profile = { ...named, limits: { ...named.limits, ...limits } };
-  const prepared = await runner.prepare(tool("tool", { module }), profile);
+  const prepared = await runner.prepare(tool("tool", { runtime, module }), profile);
   onTestFinished(async () => {
     await prepared[Symbol.asyncDispose]();
     await runner[Symbol.asyncDispose]();
@@ -108,7 +113,9 @@ async function openTemplateHost(
   const request = { ...prepared, mounts: [...prepared.mounts, ...mounts], profile, devices: [] };
 
   const fill = (sandbox: Pick<Sandbox, "workDir">, name: string, args: object): Promise<void> =>
-    sandbox.workDir.writeArguments(JSON.stringify(argumentsOf(module, name, args)));
+    sandbox.workDir.writeArguments(
+      JSON.stringify({ ...argumentsOf(module, name, args), tools_dir: prepared.toolsPath }),
+    );
   return {
     openTemplate: (signal = never) =>
       backend.aheadOf!(profile)!.openTemplate(request, prepared.template!, signal),
@@ -130,6 +137,22 @@ async function openTemplateHost(
   };
 }
 
+async function openRunner(
+  backend: BubblewrapBackend,
+  toolsDir: string,
+  { runtime, nodeBin = ownNode }: TemplateHostOptions,
+): Promise<ToolRunner> {
+  const scratchDir = await scratchDirectory(backend);
+  const parts = { toolsDir, scratchDir, backend, workerEnvironment: {} };
+  if (runtime !== "node") {
+    const runnerDir = join(runnersDir, "python");
+    return openPythonRunner({ ...parts, runnerDir, pythonBin: "/usr/bin/python3" });
+  }
+  const runnerDir = join(runnersDir, "node");
+  const log = createLogger("silent", 1);
+  return openNodeRunner({ ...parts, runnerDir, nodeBin, clock: systemClock, newId, log });
+}
+
 function argumentsOf(module: string, name: string, args: object) {
   const inWork = (file: string): string => join(workDirInside, file);
   const called =
@@ -141,7 +164,6 @@ function argumentsOf(module: string, name: string, args: object) {
     status_pipe: inWork(workDirNames.status),
     result_file: inWork(workDirNames.result),
     output_dir: inWork(workDirNames.output),
-    tools_dir: insidePaths.pythonTools,
   };
 }
 
