@@ -9,7 +9,7 @@ import { Failure, describe, failureOf, importFailure, printStack, warn } from ".
 import { errorDocument, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
-/** @import { Child } from "./forks/template.js" */
+/** @import { Child } from "./forks/runner.js" */
 /** @import { Call } from "./protocol.js" */
 
 /**

@@ -3,21 +3,21 @@
  * "Templates".
  */
 import { describe } from "../errors.js";
-import { channel, end, isCalled, loadToRest, refuse, rehearse, report } from "../parked.js";
+import { channel, end, loadToRest, refuse, rehearse, report } from "../parked.js";
 import { openAddon } from "./addon.js";
 import { presentState, whyNotToFork } from "./fork-safety.js";
 import { Generators } from "./generators.js";
+import { becomeRunner } from "./runner.js";
 import { tryChild } from "./trial.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process } = globalThis;
-const { closeSync, readFileSync, readSync, writeSync } = process.getBuiltinModule("node:fs");
+const { readFileSync, readSync } = process.getBuiltinModule("node:fs");
 const { dirname } = process.getBuiltinModule("node:path");
 const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-const { emit, exit, nextTick, pid: ownPid } = process;
-const { defineProperty, entries } = Object;
-const { parse, stringify } = JSON;
-const { apply } = Reflect;
+const { pid: ownPid } = process;
+const { entries, keys } = Object;
+const { parse } = JSON;
 
 /** Flags that Node needs to be forked, and that a tool need not see. */
 const ownFlags = /^--(?:single-threaded|v8-pool-size=\d+)$/;
@@ -35,6 +35,7 @@ const maxPidFile = "/proc/sys/kernel/pid_max";
 const chunk = Buffer.alloc(64 * 1024);
 
 /** @import { Addon, ChildOrder } from "./addon.js" */
+/** @import { Child } from "./runner.js" */
 
 /**
  * @typedef {object} Settings
@@ -44,14 +45,6 @@ const chunk = Buffer.alloc(64 * 1024);
  * @property {Readonly<Record<string, string>>} tmpfs
  * @property {string} filter
  * @property {Readonly<Record<string, readonly [number | null, number | null]>>} limits
- */
-
-/**
- * What a child's runner has in place of a process of its own.
- *
- * @typedef {object} Child
- * @property {(status: number) => never} exit ends it
- * @property {number} [gateway] descriptor of its gateway's channel
  */
 
 /**
@@ -75,7 +68,7 @@ export async function template(load, argsFile, onCall) {
   const loaded = await loadToRest(load);
   /** @type {Map<string, readonly string[]>} */
   const places = new Map([[dirname(argsFile), workDirNames]]);
-  for (const path of Object.keys(settings.tmpfs)) places.set(path, []);
+  for (const path of keys(settings.tmpfs)) places.set(path, []);
   const reason = generators.release() ?? whyNotToFork(before, places) ?? (await tryChild(addon));
   if (reason !== undefined) refuse(`it cannot be forked after its import: ${reason}`);
   try {
@@ -133,11 +126,6 @@ function addonSettings({ network, terminals, gateway, tmpfs, filter, limits }) {
  */
 function makeChildren(addon, generators) {
   const maxPid = Number(readFileSync(maxPidFile, "utf8"));
-  const leave = (/** @type {number} */ status) => addon.exit(status);
-  addon.onRest(
-    () => nextTick(() => apply(emit, process, ["beforeExit", process.exitCode ?? 0])),
-    () => nextTick(() => exit.call(process)),
-  );
   for (let pid = ownPid + 1; ; pid += 1) {
     const line = nextLine();
     if (line === undefined) return end(0);
@@ -154,27 +142,7 @@ function makeChildren(addon, generators) {
       report({ failed: describe(thrown) });
       continue;
     }
-    defineProperty(process, "pid", { value: pid });
-    Reflect.set(process, "reallyExit", leave);
-    generators.seed();
-    awaitCall(leave);
-    return { exit: addon.exit };
-  }
-}
-
-/**
- * Waits in a child for its call; ends where there is none.
- *
- * @param {(status: number) => never} leave
- */
-function awaitCall(leave) {
-  try {
-    rehearse();
-    writeSync(channel, `${stringify({ ready: true })}\n`);
-    if (!isCalled()) leave(0);
-    closeSync(channel);
-  } catch {
-    leave(1);
+    return becomeRunner(addon, generators, pid);
   }
 }
 
