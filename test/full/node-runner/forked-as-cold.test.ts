@@ -1,6 +1,6 @@
 /**
- * A runner in a fork, as in a child of a template, does what one does that was started for its call:
- * the tests of those, once more.
+ * A runner in a fork, as in a child of a template, does what one does that was started for its
+ * call: the tests of those, once more.
  *
  * @module-tag full
  */

@@ -2,7 +2,7 @@
  * Templates of a real backend with the real runners, and calls of their children, for tests.
  */
 import { cp, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
 import { openNodeRunner } from "../../../worker/runners/node.ts";
@@ -30,14 +30,32 @@ import {
 import { tool } from "../../unit/manifest/fixtures.ts";
 
 const runnersDir = join(import.meta.dirname, "../../../tool-runner");
-const ownNode = join(import.meta.dirname, "../../../node_modules/node/bin/node");
+/** Runs the Node tools of templates; the project's own unless said otherwise. */
+let node = join(import.meta.dirname, "../../../node_modules/node/bin/node");
+
+/** From now on, Node tools of the test file run by this program. */
+export function runNodeBy(program: string): void {
+  node = program;
+}
+
+/** Becomes a function of a Python module. */
+const becoming = join(import.meta.dirname, "../../fixtures/template/become.mjs");
+let becomesPython = false;
+
+/** From now on, Python modules of the test file are run in sandboxes of Node, which become them. */
+export function runPythonInNode(): void {
+  becomesPython = true;
+}
+
+/** Whether {@link runPythonInNode} was called. */
+export function isPythonInNode(): boolean {
+  return becomesPython;
+}
 
 /** What a template is opened for. */
 export interface TemplateHostOptions {
   /** Of the module; `python` unless given. */
   readonly runtime?: "python" | "node";
-  /** The program of Node modules; the project's own unless given. */
-  readonly nodeBin?: string;
   /** Text of the module `tool`; other modules by their paths below the directory of tools. */
   readonly files: Readonly<Record<string, string>>;
   /** A directory whose modules are there as well. */
@@ -92,15 +110,18 @@ async function openTemplateHost(
   backend: BubblewrapBackend,
   options: TemplateHostOptions,
 ): Promise<TemplateHost> {
-  const { runtime = "python", files, limits } = options;
-  const { module = runtime === "node" ? "tool.mjs" : "tool" } = options;
+  const becomes = becomesPython && options.runtime === undefined;
+  const { runtime = becomes ? "node" : "python", files, limits } = options;
+  const { module: called = runtime === "node" && !becomes ? "tool.mjs" : "tool" } = options;
+  const module = becomes ? basename(becoming) : called;
   const toolsDir = await temporaryDirectory();
+  if (becomes) await cp(becoming, join(toolsDir, module));
   if (options.toolsFrom !== undefined) await cp(options.toolsFrom, toolsDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(toolsDir, name)), { recursive: true });
     await writeFile(join(toolsDir, name), text);
   }
-  const runner = await openRunner(backend, toolsDir, options);
+  const runner = await openRunner(backend, toolsDir, runtime);
   const named = builtInProfiles.get(options.profile ?? "restrictive")!;
   const profile = { ...named, limits: { ...named.limits, ...limits } };
   const prepared = await runner.prepare(tool("tool", { runtime, module }), profile);
@@ -114,7 +135,12 @@ async function openTemplateHost(
 
   const fill = (sandbox: Pick<Sandbox, "workDir">, name: string, args: object): Promise<void> =>
     sandbox.workDir.writeArguments(
-      JSON.stringify({ ...argumentsOf(module, name, args), tools_dir: prepared.toolsPath }),
+      JSON.stringify({
+        ...(becomes
+          ? argumentsOf(module, "become", { module: called, name, args })
+          : argumentsOf(module, name, args)),
+        tools_dir: prepared.toolsPath,
+      }),
     );
   return {
     openTemplate: (signal = never) =>
@@ -140,7 +166,7 @@ async function openTemplateHost(
 async function openRunner(
   backend: BubblewrapBackend,
   toolsDir: string,
-  { runtime, nodeBin = ownNode }: TemplateHostOptions,
+  runtime: "python" | "node",
 ): Promise<ToolRunner> {
   const scratchDir = await scratchDirectory(backend);
   const parts = { toolsDir, scratchDir, backend, workerEnvironment: {} };
@@ -150,7 +176,7 @@ async function openRunner(
   }
   const runnerDir = join(runnersDir, "node");
   const log = createLogger("silent", 1);
-  return openNodeRunner({ ...parts, runnerDir, nodeBin, clock: systemClock, newId, log });
+  return openNodeRunner({ ...parts, runnerDir, nodeBin: node, clock: systemClock, newId, log });
 }
 
 function argumentsOf(module: string, name: string, args: object) {

@@ -1,6 +1,7 @@
 /**
  * The runner in a child of a template: a copy of it, which goes on by itself.
  */
+import { printStack } from "../errors.js";
 import { channel, isCalled, rehearse } from "../parked.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
@@ -10,6 +11,9 @@ const { emit, exit, nextTick } = process;
 const { defineProperty } = Object;
 const { apply } = Reflect;
 const { stringify } = JSON;
+
+/** Of a process whose listener for exceptions throws one. */
+const listenerFailed = 7;
 
 /** @import { Addon } from "./addon.js" */
 /** @import { Generators } from "./generators.js" */
@@ -23,8 +27,8 @@ const { stringify } = JSON;
  */
 
 /**
- * Makes this process, which was forked, the runner of a child, and waits for its call. Ends it where
- * there is none.
+ * Makes this process, which was forked, the runner of a child, and waits for its call. Ends it
+ * where there is none.
  *
  * @param {Addon} addon
  * @param {Generators} generators
@@ -37,6 +41,7 @@ export function becomeRunner(addon, generators, pid) {
   defineProperty(process, "pid", { value: pid });
   // Node's own would wait for threads that are not there.
   Reflect.set(process, "reallyExit", leave);
+  endByListeners(leave);
   addon.onRest(
     () => nextTick(() => apply(emit, process, ["beforeExit", process.exitCode ?? 0])),
     () => nextTick(() => exit.call(process)),
@@ -52,4 +57,25 @@ export function becomeRunner(addon, generators, pid) {
     leave(1);
   }
   return { exit: leave };
+}
+
+/**
+ * Ends the process where a listener for exceptions throws one: Node itself would do it by its own
+ * exit.
+ *
+ * @param {(status: number) => never} leave
+ */
+function endByListeners(leave) {
+  const { emit: present } = process;
+  /** @type {(this: NodeJS.Process, ...given: any[]) => boolean} */
+  const value = function (...given) {
+    try {
+      return apply(present, this, given);
+    } catch (thrown) {
+      if (given[0] !== "uncaughtException") throw thrown;
+      printStack(thrown);
+      return leave(listenerFailed);
+    }
+  };
+  defineProperty(process, "emit", { value, writable: true, configurable: true });
 }

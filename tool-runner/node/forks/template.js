@@ -8,7 +8,7 @@ import { openAddon } from "./addon.js";
 import { presentState, whyNotToFork } from "./fork-safety.js";
 import { Generators } from "./generators.js";
 import { becomeRunner } from "./runner.js";
-import { tryChild } from "./trial.js";
+import { tryChild, watchThreads } from "./trial.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process } = globalThis;
@@ -65,11 +65,13 @@ export async function template(load, argsFile, onCall) {
   settleLibraries();
   const before = presentState();
   const generators = new Generators();
+  const usesThreads = watchThreads();
   const loaded = await loadToRest(load);
   /** @type {Map<string, readonly string[]>} */
   const places = new Map([[dirname(argsFile), workDirNames]]);
   for (const path of keys(settings.tmpfs)) places.set(path, []);
-  const reason = generators.release() ?? whyNotToFork(before, places) ?? (await tryChild(addon));
+  const reason =
+    generators.release() ?? whyNotToFork(before, places) ?? (await tryChild(addon, usesThreads()));
   if (reason !== undefined) refuse(`it cannot be forked after its import: ${reason}`);
   try {
     rehearse();

@@ -1,15 +1,19 @@
 /**
  * A trial before the first child: Node does not promise that it can be forked.
  */
+// Taken before the tool is loaded, which may replace them by accident or for its tests.
+const { process, Promise: NativePromise } = globalThis;
 const { readFile } = process.getBuiltinModule("node:fs/promises");
 const { connect, createServer } = process.getBuiltinModule("node:net");
 const { setTimeout: sleep } = process.getBuiltinModule("node:timers/promises");
 const { setFlagsFromString } = process.getBuiltinModule("node:v8");
+const { registerHooks } = process.getBuiltinModule("node:module");
 const { runInNewContext } = process.getBuiltinModule("node:vm");
-const { Promise: NativePromise } = globalThis;
 
 /** Milliseconds for a trial, many times the usual. */
 const trialMs = 5_000;
+
+const threadsModule = /^(?:node:)?worker_threads$/;
 
 /** @import { Addon } from "./addon.js" */
 
@@ -18,16 +22,17 @@ const trialMs = 5_000;
  * event loop runs empty. Never settles in that process.
  *
  * @param {Addon} addon
+ * @param {boolean} usesThreads whether the tool has imported `node:worker_threads`
  * @returns {Promise<string | undefined>} why children would not work, where they would not
  */
-export async function tryChild(addon) {
+export async function tryChild(addon, usesThreads) {
   let isDone = false;
   const leave = () => addon.exit(isDone ? 0 : 1);
   addon.onRest(leave, leave);
   const pid = addon.fork();
   if (pid === 0) {
     addon.silence();
-    await work().then(
+    await work(usesThreads).then(
       () => (isDone = true),
       () => addon.exit(1),
     );
@@ -39,7 +44,8 @@ export async function tryChild(addon) {
   return `a fork of Node ${process.versions.node} ends with ${end} in place of working`;
 }
 
-async function work() {
+/** @param {boolean} usesThreads */
+async function work(usesThreads) {
   await sleep(1);
   await readFile("/dev/null");
   setFlagsFromString("--expose-gc");
@@ -47,6 +53,14 @@ async function work() {
   collect({ type: "minor" });
   collect();
   await new NativePromise(connectToItself);
+  if (usesThreads) await endThread();
+}
+
+/** Threads of Node 26 wait for V8's, which are not there, where they end by themselves. */
+async function endThread() {
+  const { Worker } = process.getBuiltinModule("node:worker_threads");
+  const worker = new Worker('gc({ type: "minor" });', { eval: true });
+  await new NativePromise((resolve) => worker.once("exit", resolve));
 }
 
 /** @param {(value?: unknown) => void} done where there is no network, too */
@@ -59,4 +73,19 @@ function connectToItself(done) {
       .on("close", () => server.close(done))
       .resume();
   });
+}
+
+/** Watches imports until the function that it returns is called: that says what `tryChild` asks. */
+export function watchThreads() {
+  let usesThreads = false;
+  const hooks = registerHooks({
+    resolve: (specifier, context, next) => {
+      usesThreads ||= threadsModule.test(specifier);
+      return next(specifier, context);
+    },
+  });
+  return () => {
+    hooks.deregister();
+    return usesThreads;
+  };
 }

@@ -7,9 +7,17 @@ import { Generators } from "../../../../tool-runner/node/forks/generators.js";
 import { becomeRunner } from "../../../../tool-runner/node/forks/runner.js";
 import { loadToRest, rehearse } from "../../../../tool-runner/node/parked.js";
 
-const { kill, reallyExit } = process;
+const { kill, reallyExit } = /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (
+  process
+);
 const maxCallMs = 100_000;
 
+/**
+ * @template Loaded
+ * @param {() => Promise<Loaded>} load
+ * @param {(loaded: Loaded, child: import("../../../../tool-runner/node/forks/runner.js").Child) =>
+ *   void} onCall
+ */
 export async function park(load, onCall) {
   const addon = openAddon();
   const generators = new Generators();

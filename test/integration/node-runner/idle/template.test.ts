@@ -4,6 +4,7 @@
 import { fileURLToPath } from "node:url";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { isFilteredArch } from "../../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
+import { SandboxError, type Template } from "../../../../worker/sandbox/sandbox.ts";
 import { type Draw, type Draws, alike } from "../../../support/sandboxes/draws.ts";
 import {
   type TemplateHostOptions,
@@ -74,8 +75,11 @@ describe("a template of Node", () => {
     expect(alike(drawn.slice(1))).toEqual({});
     expect(alike(drawn)).toEqual({});
   };
-  test("has no two of 6 children draw alike from any generator that its import has drawn from", (context) =>
-    draws(context, 2));
+  test(
+    "has no two of 6 children draw alike from any generator that its import has drawn from",
+    { tags: "promise-W1" },
+    (context) => draws(context, 2),
+  );
 
   test("has children draw from V8 itself where its import has drawn nothing", async (context) => {
     const source = "export const run = () => ({ drawn: Math.random(), code: `${Math.random}` });\n";
@@ -85,6 +89,60 @@ describe("a template of Node", () => {
     expect(first.code).toContain("[native code]");
     expect(first.drawn).not.toBe(second.drawn);
   });
+});
+
+/** What it answers to each part of Node that it uses, in a child and in a sandbox of its own. */
+const usesNode = async (context: TestContext, options: Partial<TemplateHostOptions> = {}) => {
+  const module = "works.mjs";
+  const { host, template } = await open(context, "", { module, toolsFrom: fixtures, ...options });
+  const inChild = await host.call(template, "works");
+  expect(inChild).toEqual({ ...(await host.call(undefined, "works")), report: inChild.report });
+  expect(inChild).toMatchObject({ report: { exitCode: 0 }, result: { timers: "on" } });
+};
+
+test("a child can use every part of Node", { timeout: 60_000 }, (context) => usesNode(context));
+
+test("a child can use threads, or the module is unfit for a template", async (context) => {
+  const module = "threads.mjs";
+  const host = await openHost(context, "", { module, toolsFrom: fixtures });
+  const opened = await host.openTemplate().catch((error: unknown) => error);
+  if (opened instanceof SandboxError) {
+    expect(opened).toMatchObject({
+      isUnfit: true,
+      message: expect.stringMatching(/a fork of Node/),
+    });
+    return;
+  }
+  await using template = opened as Template;
+  const answer = await host.call(template, "threads");
+  expect(answer).toMatchObject({ result: { made: 5_000_000, status: 0 } });
+});
+
+const endings = [
+  "throws",
+  "exits",
+  "aborts",
+  "is killed",
+  "throws later",
+  "throws in its listener",
+  "never ends",
+  "runs out of memory",
+];
+test.for(endings)("a child %s as a sandbox of its own does", async (how, context) => {
+  const limits = { memoryBytes: 128 * MiB };
+  const options = { module: "works.mjs", toolsFrom: fixtures, limits };
+  const { host, template } = await open(context, "", options);
+  const [child, cold] = [
+    await host.call(template, "end", { how }),
+    await host.call(undefined, "end", { how }),
+  ];
+  const seen = ({ report, error }: typeof child) => ({
+    error,
+    exitCode: report.exitCode,
+    signal: report.signal,
+    exceeded: report.exceeded?.limit,
+  });
+  expect(seen(child)).toEqual(seen(cold));
 });
 
 describe("a module is unfit for a template of Node that", () => {
