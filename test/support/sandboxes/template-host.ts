@@ -112,6 +112,7 @@ async function openTemplateHost(
 ): Promise<TemplateHost> {
   const becomes = becomesPython && options.runtime === undefined;
   const { runtime = becomes ? "node" : "python", files, limits } = options;
+  const language = runtime === "node" ? "javascript" : "python";
   const { module: called = runtime === "node" && !becomes ? "tool.mjs" : "tool" } = options;
   const module = becomes ? basename(becoming) : called;
   const toolsDir = await temporaryDirectory();
@@ -137,8 +138,8 @@ async function openTemplateHost(
     sandbox.workDir.writeArguments(
       JSON.stringify({
         ...(becomes
-          ? argumentsOf(module, "become", { module: called, name, args })
-          : argumentsOf(module, name, args)),
+          ? argumentsOf(module, "become", { module: called, name, args }, language)
+          : argumentsOf(module, name, args, language)),
         tools_dir: prepared.toolsPath,
       }),
     );
@@ -179,11 +180,11 @@ async function openRunner(
   return openNodeRunner({ ...parts, runnerDir, nodeBin: node, clock: systemClock, newId, log });
 }
 
-function argumentsOf(module: string, name: string, args: object) {
+function argumentsOf(module: string, name: string, args: object, language: string) {
   const inWork = (file: string): string => join(workDirInside, file);
   const called =
     module === ""
-      ? { program: { language: "python" }, args: { code: name, inputs: args } }
+      ? { program: { language }, args: { code: name, inputs: args } }
       : { module, function: name, args };
   return {
     ...called,

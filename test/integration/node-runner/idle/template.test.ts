@@ -49,6 +49,15 @@ describe("a template of Node", () => {
       });
   });
 
+  test("runs a program in each child where it has no module", async (context) => {
+    const { host, template } = await open(context, "", { module: "" });
+    for (const given of [1, 2])
+      expect(await host.call(template, "inputs.given + 1", { given })).toMatchObject({
+        report: { exitCode: 0 },
+        result: { value: given + 1 },
+      });
+  });
+
   test("makes children of at most 2 MB", async (context) => {
     const { template } = await open(context, "export const run = () => 1;\n");
     await using parked = await template.park(never);
