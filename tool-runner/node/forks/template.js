@@ -78,6 +78,7 @@ export async function template(load, argsFile, onCall) {
   } catch (thrown) {
     refuse(`the runner cannot work beside it: ${describe(thrown)}`);
   }
+  // The kernel reaps children from now on, which the trial must not be.
   const gateway = isolating(() => addon.prepare(addonSettings(settings)));
   report({ ready: true });
   const child = makeChildren(addon, generators);

@@ -1,6 +1,8 @@
 /**
  * A trial before the first child: Node does not promise that it can be forked.
  */
+import { describe } from "../errors.js";
+
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process, Promise: NativePromise } = globalThis;
 const { readFile } = process.getBuiltinModule("node:fs/promises");
@@ -29,7 +31,12 @@ export async function tryChild(addon, usesThreads) {
   let isDone = false;
   const leave = () => addon.exit(isDone ? 0 : 1);
   addon.onRest(leave, leave);
-  const pid = addon.fork();
+  let pid;
+  try {
+    pid = addon.fork();
+  } catch (thrown) {
+    return describe(thrown);
+  }
   if (pid === 0) {
     addon.silence();
     await work(usesThreads).then(

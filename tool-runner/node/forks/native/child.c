@@ -147,8 +147,9 @@ void pause_briefly(void) {
 int end_of(double pid, double milliseconds) {
   int status = 0;
   for (; milliseconds > 0; milliseconds--) {
-    if (syscall(SYS_wait4, (long)pid, &status, no_hang, NULL) != 0)
-      return (status & 0x7f) ? -(status & 0x7f) : status >> 8 & 0xff;
+    long ended = syscall(SYS_wait4, (long)pid, &status, no_hang, NULL);
+    if (ended < 0) return -kill_signal;
+    if (ended > 0) return (status & 0x7f) ? -(status & 0x7f) : status >> 8 & 0xff;
     pause_briefly();
   }
   syscall(SYS_kill, (long)pid, kill_signal);
