@@ -3,9 +3,14 @@
  */
 const { readFileSync, readdirSync, readlinkSync } = process.getBuiltinModule("node:fs");
 const { pid: ownPid } = process;
+const { wait } = Atomics;
 
 /** Threads of V8, Node and libuv, which a child lacks and does not need. */
-const knownThreads = /^(?:(?:node-)?(?:MainThread|V8Worker)|DelayedTaskSche|libuv-worker)$/;
+const knownThreads = /^(?:(?:node-)?V8Worker|DelayedTaskSche|libuv-worker)$/;
+/** Looks at others, which may be about to end, or to take a name in place of their maker's. */
+const maxLooks = 20;
+const lookMs = 5;
+const pause = new Int32Array(new SharedArrayBuffer(4));
 /** What children get anew, and what has no state to share: Node keeps one to be out of others. */
 const harmless = /^(?:anon_inode:\[event(?:fd|poll)\]|\/dev\/null)$/;
 /** Of a line of /proc/self/maps: address, permissions, offset, device, inode, path. */
@@ -35,12 +40,24 @@ export function whyNotToFork(before, places) {
 }
 
 function threads() {
-  const names = readdirSync("/proc/self/task").map((id) =>
-    readFileSync(`/proc/self/task/${id}/comm`, "utf8").trim(),
-  );
-  const own = readFileSync("/proc/self/comm", "utf8").trim();
-  const others = names.filter((name) => name !== own && !knownThreads.test(name));
-  return others.length === 0 ? undefined : `it has started threads: ${listed(others)}`;
+  for (let look = 1; ; look += 1) {
+    const others = readdirSync("/proc/self/task")
+      .filter((id) => id !== `${ownPid}`)
+      .map(nameOf)
+      .filter((name) => !knownThreads.test(name));
+    if (others.length === 0) return undefined;
+    if (look === maxLooks) return `it has started threads: ${listed(others)}`;
+    wait(pause, 0, 0, lookMs);
+  }
+}
+
+/** @param {string} thread */
+function nameOf(thread) {
+  try {
+    return readFileSync(`/proc/self/task/${thread}/comm`, "utf8").trim();
+  } catch {
+    return "one that ends";
+  }
 }
 
 /** The sandbox has its first process and this one. */

@@ -76,10 +76,10 @@ static napi_value element(napi_env env, napi_value array, unsigned index) {
   return value;
 }
 
-static unsigned length_of(napi_env env, napi_value array, unsigned most) {
+static unsigned length_of(napi_env env, napi_value array) {
   unsigned length = 0;
   napi_get_array_length(env, array, &length);
-  return length < most ? length : most;
+  return length;
 }
 
 static bool flag_of(napi_env env, napi_value value) {
@@ -116,13 +116,16 @@ static napi_value prepare(napi_env env, napi_info info) {
   settings.has_terminals = flag_of(env, member(env, given, "terminals"));
   settings.has_gateway = flag_of(env, member(env, given, "gateway"));
   napi_value mounts = member(env, given, "mounts"), limits = member(env, given, "limits");
-  settings.mount_count = length_of(env, mounts, max_mounts);
+  struct failure failure = {"too many mounts or limits", E2BIG};
+  settings.mount_count = length_of(env, mounts);
+  settings.limit_count = length_of(env, limits);
+  if (settings.mount_count > max_mounts || settings.limit_count > max_limits)
+    return thrown(env, &failure);
   for (unsigned index = 0; index < settings.mount_count; index++) {
     napi_value mount = element(env, mounts, index);
     read_text(env, element(env, mount, 0), settings.mounts[index].path);
     read_text(env, element(env, mount, 1), settings.mounts[index].options);
   }
-  settings.limit_count = length_of(env, limits, max_limits);
   for (unsigned index = 0; index < settings.limit_count; index++) {
     napi_value limit = element(env, limits, index);
     settings.limits[index].resource = (unsigned)number_of(env, element(env, limit, 0));
@@ -132,7 +135,7 @@ static napi_value prepare(napi_env env, napi_info info) {
   void *filter = NULL;
   size_t bytes = 0;
   napi_get_buffer_info(env, member(env, given, "filter"), &filter, &bytes);
-  struct failure failure = {"system-call filter", EINVAL};
+  failure = (struct failure){"system-call filter", EINVAL};
   if (bytes == 0 || bytes > sizeof settings.filter || bytes % instruction_bytes != 0)
     return thrown(env, &failure);
   for (size_t index = 0; index < bytes; index++)
@@ -183,7 +186,7 @@ static napi_value make_child(napi_env env, napi_info info) {
   read_text(env, member(env, given, "directory"), order.directory);
   order.pid = (long)number_of(env, member(env, given, "pid"));
   napi_value cpus = member(env, given, "cpus");
-  unsigned cpu_count = length_of(env, cpus, max_cpus);
+  unsigned cpu_count = length_of(env, cpus);
   order.has_cpus = cpu_count > 0;
   for (unsigned index = 0; index < cpu_count; index++) {
     unsigned cpu = (unsigned)number_of(env, element(env, cpus, index));
