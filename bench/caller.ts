@@ -104,11 +104,11 @@ export class Caller implements AsyncDisposable {
     };
     const limits = { maxResultBytes: maxMessageBytes };
     const args = runnerArgs(entry, invocationOf(nameOf(tool)), new Map(), paths, limits);
-    await sandbox.workDir.writeArguments(JSON.stringify(args));
     using _statuses = sandbox.workDir.readStatuses(() => undefined);
-    const execution = await acquired.start();
-    const { exitCode, stderr } = await execution.exited;
-    if (until === "exit") timed();
+    const execution = await acquired.start(JSON.stringify(args));
+    const { exitCode, stderr, result } = await execution.exited;
+    if (until === "exit") await execution.stop(0);
+    if (until === "exit" || result !== undefined) timed();
     if (exitCode !== 0) throw new Error(`${nameOf(tool)}: ${stderr.text}`);
     return await timing;
   }

@@ -5,10 +5,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ArtifactReport, formatArtifacts } from "./artifacts/table.ts";
+import { type BesideReport, formatBeside } from "./beside/table.ts";
 import { type GatewayReport, formatGateway } from "./gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "./network/table.ts";
 import { plotThroughput, plotTimes } from "./plot.ts";
 import type { BenchReport } from "./report.ts";
+import { type RuntimeReport, formatRuntime } from "./runtime/table.ts";
 import { type SizingReport, formatServed, formatSizing } from "./sizing/table.ts";
 import { plotSoak } from "./soak/plot.ts";
 import { type SoakReport, formatSoak } from "./soak/table.ts";
@@ -51,6 +53,16 @@ export async function writeArtifactsIntoDocument(
 /** Replaces the results of calls by tools by the report. */
 export async function writeGatewayIntoDocument(root: string, report: GatewayReport): Promise<void> {
   await replaceResults(root, "gateway results", formatGateway(report));
+}
+
+/** Replaces the results of the library's executions by the report. */
+export async function writeRuntimeIntoDocument(root: string, report: RuntimeReport): Promise<void> {
+  await replaceResults(root, "runtime results", formatRuntime(report));
+}
+
+/** Replaces the results of a worker beside another by the report. */
+export async function writeBesideIntoDocument(root: string, report: BesideReport): Promise<void> {
+  await replaceResults(root, "beside results", formatBeside(report));
 }
 
 /** Replaces the results of a soak by the report, and its plot. */

@@ -1,22 +1,27 @@
 /**
  * `npm run bench`: what a call costs next to what its parts cost, what a list of hosts costs next
- * to none, what its artifacts cost next to the bare means, and what calls by tools cost, all in one
- * run.
+ * to none, what its artifacts cost next to the bare means, and what calls by tools and executions
+ * of the library cost, all in one run.
  *
- * Options: a number of rounds; `--network`, `--artifacts` and `--gateway` for these only;
- * `--document` to put tables and plots into docs/. `--soak MINUTES` instead of everything else
- * makes calls at a fixed rate, `--rate` a second, through the broker `--broker`. `--sizing` instead
- * of everything else predicts and measures how many calls workers serve.
+ * Options: a number of rounds; `--network`, `--artifacts`, `--gateway` and `--runtime` for these
+ * only; `--document` to put tables and plots into docs/. `--soak MINUTES` instead of everything
+ * else makes calls at a fixed rate, `--rate` a second, through the broker `--broker`. `--sizing`
+ * instead of everything else predicts and measures how many calls workers serve. `--beside DIR`
+ * instead of everything else measures calls in turns with those of another checkout's worker.
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { measureArtifacts } from "./artifacts/run.ts";
 import { formatArtifacts } from "./artifacts/table.ts";
+import { measureBeside } from "./beside/run.ts";
+import { formatBeside } from "./beside/table.ts";
 import {
   writeArtifactsIntoDocument,
+  writeBesideIntoDocument,
   writeGatewayIntoDocument,
   writeIntoDocument,
   writeNetworkIntoDocument,
+  writeRuntimeIntoDocument,
   writeSizingIntoDocument,
   writeSoakIntoDocument,
 } from "./document.ts";
@@ -26,6 +31,8 @@ import { measureNetwork } from "./network/run.ts";
 import { formatNetwork } from "./network/table.ts";
 import { hostOf, makeReport, saveReport } from "./report.ts";
 import { measureAll } from "./rows.ts";
+import { measureRuntime } from "./runtime/run.ts";
+import { formatRuntime } from "./runtime/table.ts";
 import { sizingOptions } from "./sizing/options.ts";
 import { measureSizing } from "./sizing/run.ts";
 import { formatSizing } from "./sizing/table.ts";
@@ -43,8 +50,10 @@ const { values, positionals } = parseArgs({
     network: { type: "boolean", default: false },
     artifacts: { type: "boolean", default: false },
     gateway: { type: "boolean", default: false },
+    runtime: { type: "boolean", default: false },
     sizing: { type: "boolean", default: false },
     soak: { type: "string" },
+    beside: { type: "string" },
     rate: { type: "string" },
     broker: { type: "string" },
   },
@@ -56,8 +65,10 @@ if (!Number.isInteger(rounds) || rounds < 1)
 
 const sizing = sizingOptions(values);
 const soak = sizing === undefined ? soakOptions(values) : undefined;
-const isAlone = sizing !== undefined || soak !== undefined;
-const isWhole = !values.network && !values.artifacts && !values.gateway && !isAlone;
+const { beside } = values;
+const isAlone = [sizing, soak, beside].some((each) => each !== undefined);
+const { network, artifacts, gateway, runtime } = values;
+const isWhole = ![network, artifacts, gateway, runtime, isAlone].includes(true);
 
 if (isWhole) {
   const report = await makeReport(root, rounds, await measureAll(rounds));
@@ -67,25 +78,40 @@ if (isWhole) {
 }
 
 const host = await hostOf(root);
-if (isWhole || values.network) {
-  const network = { ...host, rounds, ...(await measureNetwork(rounds)) };
-  console.log(`\n${formatNetwork(network)}`);
-  console.log(`\nWritten to ${await saveReport(root, network, "-network")}`);
-  if (values.document) await writeNetworkIntoDocument(root, network);
+if (isWhole || network) {
+  const report = { ...host, rounds, ...(await measureNetwork(rounds)) };
+  console.log(`\n${formatNetwork(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-network")}`);
+  if (values.document) await writeNetworkIntoDocument(root, report);
 }
 
-if (isWhole || values.artifacts) {
-  const artifacts = { ...host, rounds, ...(await measureArtifacts(rounds)) };
-  console.log(`\n${formatArtifacts(artifacts)}`);
-  console.log(`\nWritten to ${await saveReport(root, artifacts, "-artifacts")}`);
-  if (values.document) await writeArtifactsIntoDocument(root, artifacts);
+if (isWhole || artifacts) {
+  const report = { ...host, rounds, ...(await measureArtifacts(rounds)) };
+  console.log(`\n${formatArtifacts(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-artifacts")}`);
+  if (values.document) await writeArtifactsIntoDocument(root, report);
 }
 
-if (isWhole || values.gateway) {
-  const gateway = { ...host, rounds, ...(await measureGateway(rounds)) };
-  console.log(`\n${formatGateway(gateway)}`);
-  console.log(`\nWritten to ${await saveReport(root, gateway, "-gateway")}`);
-  if (values.document) await writeGatewayIntoDocument(root, gateway);
+if (isWhole || gateway) {
+  const report = { ...host, rounds, ...(await measureGateway(rounds)) };
+  console.log(`\n${formatGateway(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-gateway")}`);
+  if (values.document) await writeGatewayIntoDocument(root, report);
+}
+
+if (isWhole || runtime) {
+  const report = { ...host, rounds, ...(await measureRuntime(rounds)) };
+  console.log(`\n${formatRuntime(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-runtime")}`);
+  if (values.document) await writeRuntimeIntoDocument(root, report);
+}
+
+if (beside !== undefined) {
+  const { commit: before } = await hostOf(beside);
+  const report = { ...host, rounds, before, ...(await measureBeside(beside, rounds)) };
+  console.log(`\n${formatBeside(report)}`);
+  console.log(`\nWritten to ${await saveReport(root, report, "-beside")}`);
+  if (values.document) await writeBesideIntoDocument(root, report);
 }
 
 if (soak !== undefined) {

@@ -24,13 +24,18 @@ export class WorkerProcess implements AsyncDisposable {
     this.#child = child;
   }
 
-  /** Starts it and waits until it takes calls. */
+  /**
+   * Starts it and waits until it takes calls.
+   *
+   * @param program this checkout's unless given
+   */
   static async start(
     environment: Readonly<Record<string, string>>,
     signal: AbortSignal,
+    program = new URL("worker.ts", import.meta.url),
   ): Promise<WorkerProcess> {
     await using held = new AsyncDisposableStack();
-    const child = fork(new URL("worker.ts", import.meta.url), {
+    const child = fork(program, {
       env: { ...leanMemory, ...environment },
       execArgv: [...process.execArgv, "--expose-gc"],
     });

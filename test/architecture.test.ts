@@ -216,6 +216,15 @@ describe("files", () => {
     expect(crowded.map(([folder, files]) => `${folder}: ${files.length} files`)).toEqual([]);
   });
 
+  test("of test/full have its tag, so that none runs in the ordinary run", () => {
+    const tagged = /^\/\*\*\n(?: \*.*\n)*? \* @module-tag full\n(?: \*.*\n)*? \*\/\n/;
+    expect(
+      violations(readTexts("test/full/**/*.test.ts"), ({ text }) => [
+        tagged.test(text) ? undefined : ": its head has no `@module-tag full`",
+      ]),
+    ).toEqual([]);
+  });
+
   test("are named in kebab case and are no barrels", () => {
     expect(
       violations([...programs, ...page], ({ path }) => [

@@ -10,7 +10,7 @@ import { InvocationError } from "./protocol/errors.ts";
 import { maxMessageBytes } from "./protocol/limits.ts";
 import type { Profile } from "./sandbox/profile.ts";
 import { type ExitReport, SandboxError } from "./sandbox/sandbox.ts";
-import { ColdStarts } from "./pool/cold-starts.ts";
+import { acquireCold } from "./pool/cold-starts.ts";
 import { Semaphore } from "./support/semaphore.ts";
 import type { Foundation } from "./wiring/foundation.ts";
 
@@ -37,7 +37,6 @@ export async function checkLoading(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, LoadProblem>> {
   const { catalog, profiles } = foundation;
-  const starts = new ColdStarts(foundation);
   const { defaultProfile, hostNetwork } = sandbox;
   const resolving = { resolve: () => undefined, profiles, defaultProfile, hostNetwork };
   const slots = new Semaphore({ capacity: sandbox.maxConcurrent, maxWaiting: Infinity });
@@ -48,7 +47,7 @@ export async function checkLoading(
       if (tool.runtime === "executable" || tool.languages !== undefined) return [];
       using _slot = await slots.acquire(signal);
       const profile = resolveProfile(resolving, tool, { requestedProfile: undefined });
-      const problem = await load(tool, profile, starts, signal).catch((error: unknown) => {
+      const problem = await load(tool, profile, foundation, signal).catch((error: unknown) => {
         if (error instanceof InvocationError || error instanceof SandboxError) {
           return { problem: error.message, output: [] };
         }
@@ -63,16 +62,16 @@ export async function checkLoading(
 async function load(
   tool: ToolEntry,
   profile: Profile,
-  starts: ColdStarts,
+  foundation: Foundation,
   signal: AbortSignal,
 ): Promise<LoadProblem | undefined> {
-  await using acquired = await starts.acquire(tool, profile, signal);
+  await using acquired = await acquireCold(foundation, tool, profile, signal);
   const { sandbox } = acquired;
   const run = {
     entry: tool,
     tool: acquired.tool,
     sandbox,
-    start: () => acquired.start(),
+    start: (text: string, whileStarting?: AbortSignal) => acquired.start(text, whileStarting),
     task: "load_only",
     toolConfig: {},
     maxResultBytes: maxMessageBytes,

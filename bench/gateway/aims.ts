@@ -1,7 +1,7 @@
 /**
  * Names of the gateway's rows, and their aims: multiples of other rows of the same run.
  */
-import type { Measurement } from "../measure.ts";
+import type { Aim } from "../comparison.ts";
 import { floorRow, startRow } from "../names.ts";
 import { lightPython } from "../tools.ts";
 
@@ -34,16 +34,8 @@ export function innerRow(language: CallingLanguage): string {
   return `call of the light tool, from ${language}`;
 }
 
-/** The most that a row may take, by the medians of others. */
-export interface Aim {
-  readonly row: string;
-  readonly of: string;
-  readonly factor: number;
-  /** Of the floor, on top. */
-  readonly floors: number;
-}
-
-const aims: readonly Aim[] = [
+/** What rows may take. */
+export const aims: readonly Aim[] = [
   ...languages.map((language) => ({
     ...{ row: listsRow(language), of: floorRow, factor: 0.25, floors: 0 },
   })),
@@ -55,22 +47,3 @@ const aims: readonly Aim[] = [
   })),
   { row: byToolRow, of: byAgentRow, factor: 0.75, floors: 0 },
 ];
-
-/** An aim, its bound in milliseconds, and whether the run reached it. */
-export interface Judgement extends Aim {
-  readonly boundMs: number;
-  readonly isReached: boolean;
-}
-
-/** The aim of a row in its run; undefined for a row that has none. */
-export function judge(
-  { name, medianMs }: Measurement,
-  rows: readonly Measurement[],
-): Judgement | undefined {
-  const aim = aims.find(({ row }) => row === name);
-  if (aim === undefined) return undefined;
-  const medianOf = (wanted: string): number =>
-    rows.find((row) => row.name === wanted)?.medianMs ?? Number.NaN;
-  const boundMs = aim.factor * medianOf(aim.of) + aim.floors * medianOf(floorRow);
-  return { ...aim, boundMs, isReached: medianMs <= boundMs };
-}

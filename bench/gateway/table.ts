@@ -1,10 +1,10 @@
 /**
  * What calls by tools cost, as Markdown.
  */
+import { comparisonTable, mark, time } from "../comparison.ts";
 import type { Measurement } from "../measure.ts";
-import { floorRow } from "../names.ts";
 import { type BenchHost, describeRun } from "../report.ts";
-import { type Judgement, judge } from "./aims.ts";
+import { aims } from "./aims.ts";
 import type { Flood } from "./floods.ts";
 import type { Programs } from "./programs.ts";
 
@@ -31,9 +31,7 @@ export function formatGateway(report: GatewayReport): string {
   return [
     `${describeRun(report)}.`,
     "",
-    "| what | median | p90 | p99 | compared with | may take | aim |",
-    "|---|---:|---:|---:|---|---:|---|",
-    ...rows.map((row) => lineOf(row, judge(row, rows))),
+    ...comparisonTable(rows, aims),
     "",
     "| flood | programs | requests of each | taken, KiB | event loop, p99 | aim | resident memory, MiB | aim |",
     "|---|---:|---:|---:|---:|---|---:|---|",
@@ -43,20 +41,6 @@ export function formatGateway(report: GatewayReport): string {
     "|---:|---:|---:|---|---:|---:|---|---:|",
     programsLine(programs),
   ].join("\n");
-}
-
-function lineOf({ name, ...times }: Measurement, judged: Judgement | undefined): string {
-  const numbers = [times.medianMs, times.p90Ms, times.p99Ms].map(time);
-  const aim =
-    judged === undefined
-      ? ["", "", ""]
-      : [judged.of, time(judged.boundMs), `${boundText(judged)} ${mark(judged.isReached)}`];
-  return `| ${[name, ...numbers, ...aim].join(" | ")} |`;
-}
-
-function boundText({ of, factor, floors }: Judgement): string {
-  const times = factor === 1 ? "the same" : `${factor} × ${of === floorRow ? "the floor" : "that"}`;
-  return `≤ ${times}${floors === 0 ? "" : ` + ${floors} × the floor`}`;
 }
 
 function floodLine({ kind, programs, requests, takenBytes, loop, growthBytes }: Flood): string {
@@ -77,13 +61,4 @@ function programsLine(measured: Programs): string {
     ...[slots, mostAtOnce, `≤ slots ${mark(mostAtOnce <= slots)}`, seconds.toFixed(1)],
   ];
   return `| ${cells.join(" | ")} |`;
-}
-
-/** Questions take a fraction of a millisecond. */
-function time(ms: number): string {
-  return ms.toFixed(ms < 1 ? 3 : ms < 10 ? 2 : 1);
-}
-
-function mark(isReached: boolean): string {
-  return isReached ? "✓" : "✗";
 }

@@ -6,13 +6,14 @@ import { execFile } from "node:child_process";
 import { release } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openContainerd, openKata } from "../../worker/sandbox/containerd/backend.ts";
 import { ContainerdClient } from "../../worker/sandbox/containerd/client.ts";
 import { makeNamespace } from "../../worker/sandbox/containerd/namespaces.ts";
 import { restrictiveProfile } from "../../worker/sandbox/profile.ts";
 import { makeBundle, rootOf } from "../../worker/sandbox/oci/bundle.ts";
 import { ociSpec } from "../../worker/sandbox/oci/spec.ts";
+import { newId } from "../../worker/support/ids.ts";
 import { systemDirectories } from "../../worker/sandbox/proc/host.ts";
 import {
   backendOptions,
@@ -22,6 +23,7 @@ import {
   uniqueSleep,
 } from "../integration/sandbox/sandbox-host.ts";
 import { containerdHere, openContainerdHere } from "../support/containers/containerd-backend.ts";
+import { patience } from "../support/patience.ts";
 import { shared } from "../support/shared.ts";
 import { describeSandboxBackend } from "./sandbox-backend.ts";
 import { run } from "./sandbox-backend/running.ts";
@@ -68,11 +70,13 @@ describe("with Debian's containerd", { tags: "full" }, () => {
   test("a worker removes the containers of a dead one", async (context) => {
     const settings = await containerdHere(context);
     const workBase = join(await temporaryDirectory(), "work");
-    const client = new ContainerdClient(settings, "str-dead");
+    const dead = `str-dead-${newId()}`;
+    const client = new ContainerdClient(settings, dead);
     await makeNamespace(client, join(workBase, "worker-000000000000000000000000"), never);
     const { marker, command } = uniqueSleep();
     await startLeftOver(client, command.split(" "));
-    expect(await processesWith(marker)).not.toEqual([]);
+    const isRunning = async () => expect(await processesWith(marker)).not.toEqual([]);
+    await vi.waitFor(isRunning, patience);
     const foreign = new ContainerdClient(settings, "str-foreign");
     await makeNamespace(foreign, join(workBase, "other", "worker-0"), never);
     const backend = await openContainerd({ ...backendOptions(workBase), ...settings }, never);
@@ -80,7 +84,7 @@ describe("with Debian's containerd", { tags: "full" }, () => {
     const [file = "", ...argv] = client.command("namespaces", "list", "--quiet");
     const { stdout } = await execute(file, argv);
     expect(stdout).toContain("str-foreign");
-    expect(stdout).not.toContain("str-dead");
+    expect(stdout).not.toContain(dead);
     expect(await processesWith(marker)).toEqual([]);
   });
 

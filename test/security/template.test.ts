@@ -20,6 +20,7 @@ import type { LeftFile } from "../../worker/sandbox/work/work-dir.ts";
 import { never } from "../integration/sandbox/sandbox-host.ts";
 import { type Draw, type Draws, alike } from "../support/sandboxes/draws.ts";
 import { describePerProfile, testPerProfile } from "../support/sandboxes/per-profile.ts";
+import { resultTextOf } from "../support/sandboxes/result-text.ts";
 import {
   type TemplateHost,
   type TemplateHostOptions,
@@ -75,11 +76,14 @@ describePerProfile("a call in a child of a template under %s", (profile) => {
       const { [templateDir]: cover, ...mounts } = result.mounts;
       // What hides the template's directory; nothing fits into it.
       expect(cover).toEqual(["ro,nosuid,nodev,noexec,relatime", "tmpfs"]);
-      expect({
-        ...result,
-        mounts: points(mounts),
-        descriptors: ownDescriptors(result),
-      }).toEqual({ ...cold, mounts: points(cold.mounts), descriptors: ownDescriptors(cold) });
+      const { others, ...usual } = ownDescriptors(result);
+      // The wake channel.
+      expect(others).toEqual(["socket"]);
+      expect({ ...result, mounts: points(mounts), descriptors: { ...usual, others: [] } }).toEqual({
+        ...cold,
+        mounts: points(cold.mounts),
+        descriptors: ownDescriptors(cold),
+      });
       expect(result.status).toMatchObject({ CapBnd: "0000000000000000", Seccomp: "2" });
     },
   );
@@ -99,11 +103,10 @@ describePerProfile("a call in a child of a template under %s", (profile) => {
         expect(left).toMatchObject({ result: { written: places } });
       }
       expect(await host.call(template, "find")).toMatchObject(nothingFound);
-      const execution = await host.wake(waiting, "find");
-      expect(await execution.exited).toMatchObject({ exitCode: 0 });
-      const left = await waiting.workDir.openLeft("result.json");
-      await using handle = left!.handle;
-      expect(JSON.parse(await handle.readFile("utf8"))).toMatchObject({ result: { found: [] } });
+      const report = await (await host.wake(waiting, "find")).exited;
+      expect(report).toMatchObject({ exitCode: 0 });
+      const text = await resultTextOf(waiting, report);
+      expect(JSON.parse(text!)).toMatchObject({ result: { found: [] } });
     },
   );
 
@@ -373,11 +376,14 @@ async function closeAll(files: readonly LeftFile[]): Promise<void> {
 }
 
 /** Without what the test runner itself has inherited, which is closed by worker/main.ts alone. */
-function ownDescriptors({ descriptors }: Look): Record<string, string> {
+function ownDescriptors({ descriptors }: Look) {
   const inherited = inheritableDescriptors();
-  return Object.fromEntries(
-    Object.entries(descriptors).filter(([name]) => !inherited.includes(Number(name))),
-  );
+  const own = Object.entries(descriptors).filter(([name]) => !inherited.includes(Number(name)));
+  const isUsual = ([name]: readonly [string, string]) => Number(name) <= 3;
+  return {
+    usual: Object.fromEntries(own.filter(isUsual)),
+    others: own.filter((each) => !isUsual(each)).map(([, target]) => target),
+  };
 }
 
 async function isAsGoodAsNew(host: TemplateHost, template: Template): Promise<boolean> {

@@ -11,6 +11,7 @@ import { documentPath, plots, sizingDocumentPath, soakPlotPath } from "../../ben
 import { type GatewayReport, formatGateway } from "../../bench/gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
+import { type RuntimeReport, formatRuntime } from "../../bench/runtime/table.ts";
 import { type SizingReport, formatServed, formatSizing } from "../../bench/sizing/table.ts";
 import { plotSoak } from "../../bench/soak/plot.ts";
 import { type SoakReport, formatSoak } from "../../bench/soak/table.ts";
@@ -183,11 +184,13 @@ describe("a table has what the code has:", () => {
       artifacts = [],
       gateway = [],
       network = [],
+      runtime = [],
       soak = [],
       sizing = [],
     } = Object.groupBy(
       paths,
-      (path) => /-(artifacts|gateway|network|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
+      (path) =>
+        /-(artifacts|gateway|network|runtime|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
     );
     const text = read(documentPath);
     const shownOf = <Report>(
@@ -202,6 +205,7 @@ describe("a table has what the code has:", () => {
     expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
     expect(shownOf<GatewayReport>(gateway, formatGateway)).toHaveLength(1);
     expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
+    expect(shownOf<RuntimeReport>(runtime, formatRuntime)).toHaveLength(1);
     const sizingText = read(sizingDocumentPath);
     const sizings = sizing
       .map((path) => JSON.parse(read(path)) as SizingReport)

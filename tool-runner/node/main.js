@@ -6,11 +6,12 @@
  */
 import { Context } from "./context.js";
 import { Failure, describe, failureOf, importFailure, printStack, warn } from "./errors.js";
-import { errorDocument, resultDocument, takeCall, writeResult } from "./protocol.js";
+import { errorDocument, parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
 /** @import { Child } from "./forks/runner.js" */
 /** @import { Call } from "./protocol.js" */
+/** @import { WakeChannel } from "./wake-channel.js" */
 
 /**
  * A module, and the path that it was imported from.
@@ -52,28 +53,30 @@ function main(argv) {
       await (await loadPrograms(toolsDir)).rehearse();
       return undefined;
     };
-    /** @type {(loaded: Loaded | undefined, child?: Child) => void} */
-    const onCall = (loaded, child) => answer(argsFile, loaded, child);
+    /** @type {(description: string, loaded: Loaded | undefined, channel: WakeChannel, child?: Child) => void} */
+    const onCall = (description, loaded, channel, child) =>
+      answer(() => parseCall(description), loaded, channel, child);
     if (way === "--park") void import("./parked.js").then(({ park }) => park(load, onCall));
     else
       void import("./forks/template.js").then(({ template }) => template(load, argsFile, onCall));
     return;
   }
   if (argv.length !== 1) return fail(usage);
-  answer(String(argv[0]));
+  answer(() => takeCall(String(argv[0])));
 }
 
 /**
- * Takes the call that is described there, and answers it.
+ * Takes the call, and answers it.
  *
- * @param {string} argsFile
+ * @param {() => Call} take
  * @param {Loaded} [loaded] a module that was imported ahead of the call
+ * @param {WakeChannel} [channel] where the call has come by
  * @param {Child} [child] where this process is one of a template's
  */
-function answer(argsFile, loaded, child) {
+function answer(take, loaded, channel, child) {
   let call;
   try {
-    call = takeCall(argsFile);
+    call = take();
   } catch (error) {
     return fail(`the runner arguments cannot be used: ${describe(error)}`);
   }
@@ -81,7 +84,7 @@ function answer(argsFile, loaded, child) {
   if (statuses.isAbandoned) {
     return fail("nobody reads the status pipe, so the worker is gone");
   }
-  const run = new Run(call, statuses, loaded, child);
+  const run = new Run(call, statuses, loaded, channel, child);
   // Before the listeners of a module that was imported ahead.
   process.prependListener("uncaughtException", (error) => run.onUncaught(error));
   process.prependListener("beforeExit", () => run.onIdle());
@@ -105,6 +108,9 @@ class Run {
   #call;
   #statuses;
   #loaded;
+  #channel;
+  /** Whether the answer went by the channel. */
+  #isGiven = false;
   #context;
   /**
    * What happens now. `answering`: the answer is decided, and the tool's last statuses are on their
@@ -124,14 +130,16 @@ class Run {
    * @param {Call} call
    * @param {StatusPipe} statuses
    * @param {Loaded} [loaded]
+   * @param {WakeChannel} [channel]
    * @param {Child} [child]
    */
-  constructor(call, statuses, loaded, child) {
+  constructor(call, statuses, loaded, channel, child) {
     this.#exitAtRest = child?.exit ?? exitAtRest;
     this.#exitNow = child?.exit ?? endNow;
     this.#call = call;
     this.#statuses = statuses;
     this.#loaded = loaded;
+    this.#channel = channel;
     this.#context = new Context({
       userId: call.user_id,
       sessionId: call.session_id,
@@ -272,7 +280,7 @@ class Run {
     this.#deliver();
     setTimeout(() => {
       warn(`ended what was still running ${lingerSeconds} s after the tool`);
-      this.#exitNow(this.#exitStatus);
+      this.#end();
     }, lingerSeconds * 1_000).unref();
   }
 
@@ -286,7 +294,8 @@ class Run {
     if (this.#stage === "answered") return;
     this.#stage = "answered";
     try {
-      writeResult(this.#answer, this.#call);
+      this.#isGiven = this.#channel?.give(this.#answer) ?? false;
+      if (!this.#isGiven) writeResult(this.#answer, this.#call);
     } catch (error) {
       warn(`result.json cannot be written: ${describe(error)}`);
       this.#exitStatus = failed;
@@ -298,6 +307,7 @@ class Run {
   }
 
   #end() {
+    if (this.#isGiven) this.#channel?.finish();
     if (this.#isIdle) this.#exitAtRest(this.#exitStatus);
     this.#exitNow(this.#exitStatus);
   }

@@ -2,14 +2,13 @@
  * A runner that loads its tool before there is a call. See tool-runner/PROTOCOL.md, "Parked".
  */
 import { Context } from "./context.js";
-import { parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
+import { parseCall, resultDocument } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 import { beginning, describe } from "./errors.js";
+import { WakeChannel } from "./wake-channel.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
-const { closeSync, readSync, writeSync } = process.getBuiltinModule("node:fs");
-const { stringify } = JSON;
 const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
 
@@ -17,9 +16,8 @@ const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
  * The socket to the worker. The launch has moved it here: at 0 the module would find it as its
  * standard input.
  */
-export const channel = 3;
-const callLine = Buffer.from("call\n");
-const line = Buffer.alloc(callLine.length);
+export const channelDescriptor = 3;
+const channel = new WakeChannel(channelDescriptor);
 /** Characters of a reason, so that a line of six bytes for each has its room in 4 KiB. */
 const reasonMaxCharacters = 500;
 /** Milliseconds that what the import has started may take to end. */
@@ -32,7 +30,8 @@ const nowhere = "/dev/null/none";
  *
  * @template Loaded
  * @param {() => Promise<Loaded>} load
- * @param {(loaded: Loaded) => void} onCall what a cold start does now
+ * @param {(description: string, loaded: Loaded, channel: WakeChannel) => void} onCall what a cold
+ *   start does now
  */
 export async function park(load, onCall) {
   const loaded = await loadToRest(load);
@@ -43,9 +42,9 @@ export async function park(load, onCall) {
   }
   report({ ready: true });
   // Not even the event loop runs meanwhile.
-  if (!isCalled()) end(0);
-  closeSync(channel);
-  onCall(loaded);
+  const description = takeCall(channel);
+  if (description === undefined) return end(0);
+  onCall(description, loaded, channel);
 }
 
 /**
@@ -90,27 +89,20 @@ export function rehearse() {
   );
   const statuses = new StatusPipe(call.status_pipe);
   const context = new Context({ onStatus: (text, details) => statuses.send(text, details) });
-  const document = resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
-  for (const step of [() => takeCall(nowhere), () => writeResult(document, call)]) {
-    try {
-      step();
-    } catch {
-      // There is no such place.
-    }
-  }
+  resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
 }
 
 /**
- * Waits for the line that says so, and for nothing else: false where the worker does not need this
- * process.
+ * The description of the call; undefined where the worker does not need this process.
+ *
+ * @param {WakeChannel} from
  */
-export function isCalled() {
-  for (let length = 0; length < line.length;) {
-    const read = readSync(channel, line, length, line.length - length, null);
-    if (read === 0) return false;
-    length += read;
+export function takeCall(from) {
+  try {
+    return from.takeCall();
+  } catch {
+    return undefined;
   }
-  return line.equals(callLine);
 }
 
 /**
@@ -125,7 +117,7 @@ export function refuse(reason) {
 /** @param {object} message */
 export function report(message) {
   try {
-    writeSync(channel, `${stringify(message)}\n`);
+    channel.report(message);
   } catch {
     // The worker is gone.
     end(0);

@@ -146,7 +146,10 @@ async function askRunner(
   await using acquired = await acquire(parts, request, signal);
   const { tool, sandbox } = acquired;
   const { tool: entry, toolConfig = {} } = request;
-  const start = () => sandbox.start(tool.launch);
+  const start = async (args: string, over?: AbortSignal) => {
+    await sandbox.workDir.writeArguments(args);
+    return await sandbox.start(tool.launch, over);
+  };
   const bounds = { maxResultBytes, limitMs: describeTimeoutMs };
   const run = { entry, tool, sandbox, start, task: "describe", toolConfig, ...bounds } as const;
   const { cause, report } = await runUncalled(run, signal);

@@ -44,7 +44,7 @@ export async function readSchemas(
   const configFile = sandbox.locate(join(workDirInside, workDirNames.args));
   const [program = ""] = launch.argv;
   const argv = [program, "--schema", ...(hasConfig ? ["--config", configFile] : [])];
-  const execution = await sandbox.start({ argv });
+  const execution = await sandbox.start({ argv }, signal);
   const stop = (): void => void execution.stop(0).catch(() => undefined);
   const [printed, { cause, report }] = await Promise.all([
     readUpTo(execution.stdout, maxSchemaBytes, stop),

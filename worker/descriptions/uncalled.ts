@@ -3,8 +3,9 @@
  */
 import { type Run, runToExit } from "../invocation/steps/run-to-exit.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
+import type { ToolSandbox } from "../pool/starts.ts";
 import { type PreparedTool, runnerArgs } from "../runners/runner.ts";
-import type { Execution, Sandbox } from "../sandbox/sandbox.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { JsonObject } from "../support/json/json.ts";
 
 /** Stands for the caller of a call. */
@@ -15,8 +16,7 @@ export interface UncalledRun {
   readonly entry: ToolEntry;
   readonly tool: Pick<PreparedTool, "toolsPath">;
   readonly sandbox: Pick<Sandbox, "workDir" | "locate">;
-  /** Starts the runner. */
-  readonly start: () => Promise<Execution>;
+  readonly start: ToolSandbox["start"];
   /** The member of `runner_args.json` that says what to do in place of a call. */
   readonly task: "load_only" | "describe";
   /** May hold secrets. */
@@ -32,9 +32,8 @@ export async function runUncalled(run: UncalledRun, signal: AbortSignal): Promis
   const paths = { tools: tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const call = { args: {}, toolConfig, taskId: task, caller: nobody };
   const args = runnerArgs(entry, call, new Map(), paths, { maxResultBytes });
-  const written = workDir.writeArguments(JSON.stringify({ ...args, [task]: true }));
   // The runner ends without a reader of its statuses.
   using _status = workDir.readStatuses(() => undefined);
-  await written;
-  return await runToExit(await run.start(), run.limitMs, signal);
+  const execution = await run.start(JSON.stringify({ ...args, [task]: true }), signal);
+  return await runToExit(execution, run.limitMs, signal);
 }

@@ -17,6 +17,9 @@ export interface FunctionTool extends CatalogEntry {
   run(args: JsonObject, signal: AbortSignal): JsonObject | Promise<JsonObject>;
 }
 
+/** The kind of backend that a function is, in records. */
+export const functionKind = "function";
+
 /** Throws TypeError as Catalog and DirectGateway do. */
 export function createFunctionGateway(
   tools: readonly FunctionTool[],
@@ -31,7 +34,7 @@ export function createFunctionGateway(
     const structured = await abortable(running, signal).catch((error: unknown) => {
       throw failureOf(error);
     });
-    return { structured, artifacts: [], backend: "function" };
+    return { structured, artifacts: [], backend: functionKind };
   };
   return new DirectGateway(new Catalog(tools), dispatch, options);
 }

@@ -82,6 +82,8 @@ export interface ChainResult extends RunResult {
  * operation rejects with the signal's reason on abort, else with GatewayError.
  */
 export interface ToolGateway {
+  /** The kind of backend that runs all its tools, for records; undefined where there is none. */
+  readonly backendKind?: string;
   /** At most `limit` tools, the best first; for an empty query all tools, by id. */
   searchTools(query: string, limit: number, signal: AbortSignal): Promise<readonly ToolSummary[]>;
   /** The namespaces of the tools, sorted. */

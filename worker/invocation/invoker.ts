@@ -14,15 +14,17 @@ import type { Execution, ExitReport, Sandbox } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
+import { withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
 import { type CapacityParts, leaseSlot, requireFreeDisk } from "./slots/capacity.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
-import { Outputs, saveOutputs } from "./steps/collect.ts";
+import { Outputs, noOutputs, saveOutputs } from "./steps/collect.ts";
 import { followConnections } from "./steps/follow-connections.ts";
 import type { CallContext, Invoker } from "./call-context.ts";
 import { CallRecord } from "./call-record.ts";
+import { CallResources } from "./slots/call-resources.ts";
 import { endingBy } from "./ending.ts";
 import {
   type CallTimes,
@@ -46,7 +48,7 @@ import type { ArtifactLimits, Transfers } from "./steps/transfers.ts";
 
 /** Dependencies of the invoker; `wiring/calls.ts` wires them. */
 export interface InvokerParts extends AdmitParts, CapacityParts {
-  readonly starts: Pick<Starts, "acquire">;
+  readonly starts: Pick<Starts, "acquire" | "disposeLater">;
   readonly store: CallStore;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
   readonly artifactLimits: ArtifactLimits;
@@ -90,20 +92,22 @@ async function run(
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const caller = context.isInner === true ? "programmatic" : "direct";
   const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
-  using _code = admitted.code;
+  await using held = new CallResources(parts.starts);
+  held.use(admitted.code);
   const { invocation, tool, profile, times, program } = admitted;
   logProgram(program, log);
 
   record.enter("queue");
   const depth = invocation.depth ?? 0;
   const priority = context.isInner === true ? "inner" : depth > 0 ? "nested" : "new";
-  using slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
+  const slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
+  held.use(slot);
   await requireFreeDisk(parts);
 
   record.enter("acquire");
   const scope = parts.scopeOf(invocation.caller);
-  await using acquired = await acquire(parts, tool, profile, signal);
-  const { sandbox, startMode: start } = acquired;
+  const acquired = held.use(await acquire(parts, tool, profile, signal));
+  const { sandbox, startMode } = acquired;
   const { workDir } = sandbox;
   record.enter("stage");
   const { preloaded, references } = invocation;
@@ -117,16 +121,14 @@ async function run(
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
   const args = runnerArgs(tool, record.traced(invocation), artifacts, inside, bounds);
-  const written = workDir.writeArguments(JSON.stringify(args));
   using status = workDir.readStatuses(onStatus);
-  await written;
   await claimed?.claim.begin(tool.idempotent, signal);
   signal.throwIfAborted();
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
   if (limitMs <= 0) throw new TimeLimitReached();
   record.enter("run");
   record.begin();
-  const execution = await acquired.start();
+  const execution = await start(parts, acquired, JSON.stringify(args), { limitMs, signal });
   using _connections = followConnections(
     sandbox.connections,
     () => parts.egress.of(tool.name),
@@ -139,7 +141,14 @@ async function run(
   const call = { ...admitted, context, record, slot, execution, deadlineMs };
   await using gateway = openGateway(parts, call);
   const { backend, enforcement, unenforced } = sandbox;
-  const facts = { profile: profile.name, backend, start, limitMs, enforcement, unenforced };
+  const facts = {
+    profile: profile.name,
+    backend,
+    start: startMode,
+    limitMs,
+    enforcement,
+    unenforced,
+  };
   logEvent(log, "tool.started", facts);
   if (unenforced.includes("isolation")) {
     logEvent(log, "tool.not_isolated", { profile: profile.name, backend });
@@ -150,6 +159,7 @@ async function run(
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   const { report: calls, ending } = await gateway.close();
   status.finish();
+  held.isEnding = report.isEnding ?? false;
   streamed?.[Symbol.dispose]();
   const output = endOfOutput(report, parts.toolLogs);
   const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
@@ -166,7 +176,9 @@ async function run(
   if (exceeded !== undefined) record.exceeded(exceeded);
   const { store, clock, artifactLimits, transfers } = parts;
   // Opens the files while the result is read.
-  await using outputs = new Outputs(workDir, artifactLimits.maxOutputs);
+  await using outputs = report.isEnding
+    ? noOutputs
+    : new Outputs(workDir, artifactLimits.maxOutputs);
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   await checkResult(parts, tool, result.value, signal);
   const limits = { ...artifactLimits, ...profile.limits };
@@ -259,6 +271,23 @@ async function stage(
     if (over.aborted && !signal.aborted) throw new TimeLimitReached();
     throw error;
   }
+}
+
+/** Starts the command within the tool's time limit: an engine of containers may hang. */
+async function start(
+  { clock }: InvokerParts,
+  acquired: ToolSandbox,
+  args: string,
+  { limitMs, signal }: { readonly limitMs: number; readonly signal: AbortSignal },
+): Promise<Execution> {
+  return withTimeout(limitMs, clock, signal, async (over) => {
+    try {
+      return await acquired.start(args, over);
+    } catch (error) {
+      if (over.aborted && !signal.aborted) throw new TimeLimitReached();
+      throw error;
+    }
+  });
 }
 
 /** Maps a denied host resource to `TOOL_NOT_AVAILABLE`. */

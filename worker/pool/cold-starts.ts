@@ -7,6 +7,7 @@ import type { HostAccess } from "../sandbox/host-access.ts";
 import type { SandboxNetwork } from "../sandbox/network/sockets.ts";
 import type { Profile } from "../sandbox/profile.ts";
 import type { SandboxBackend, SandboxRequest } from "../sandbox/sandbox.ts";
+import type { Disposal } from "./disposal.ts";
 import type { Starts, ToolSandbox } from "./starts.ts";
 
 /** What sandboxes of tools are made with. */
@@ -53,31 +54,50 @@ export async function prepareRequest(
   return { tool, request, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
+/** A new sandbox for a call. See {@link Starts.acquire}. */
+export async function acquireCold(
+  parts: StartParts,
+  entry: ToolEntry,
+  profile: Profile,
+  signal: AbortSignal,
+): Promise<ToolSandbox> {
+  await using held = new AsyncDisposableStack();
+  const { tool, request } = held.use(await prepareRequest(parts, entry, profile));
+  const sandbox = held.use(await parts.backend.acquire(request, signal));
+  const owned = held.move();
+  return {
+    startMode: "cold",
+    sandbox,
+    tool,
+    start: async (args, whileStarting) => {
+      await sandbox.workDir.writeArguments(args);
+      return await sandbox.start(tool.launch, whileStarting);
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
 /** Makes a sandbox for each call. */
 export class ColdStarts implements Starts {
   readonly stats = [];
   readonly #parts: StartParts;
+  readonly #disposal: Disposal;
 
-  constructor(parts: StartParts) {
+  constructor(parts: StartParts, disposal: Disposal) {
     this.#parts = parts;
+    this.#disposal = disposal;
   }
 
-  async acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
-    await using held = new AsyncDisposableStack();
-    const { tool, request } = held.use(await prepareRequest(this.#parts, entry, profile));
-    const sandbox = held.use(await this.#parts.backend.acquire(request, signal));
-    const owned = held.move();
-    return {
-      startMode: "cold",
-      sandbox,
-      tool,
-      start: () => sandbox.start(tool.launch),
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
-    };
+  acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
+    return acquireCold(this.#parts, entry, profile, signal);
   }
 
   follow(): void {
     // There are no idle sandboxes.
+  }
+
+  disposeLater(resources: AsyncDisposable): void {
+    this.#disposal.begin(resources);
   }
 
   drain(): void {
@@ -85,6 +105,6 @@ export class ColdStarts implements Starts {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // There is no state between calls.
+    await this.#disposal.settled();
   }
 }

@@ -12,7 +12,7 @@ import type { Profile } from "../sandbox/profile.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import type { CodeVersions } from "./code/code-watch.ts";
 import { hostFingerprint } from "./code/host-fingerprint.ts";
-import { ColdStarts } from "./cold-starts.ts";
+import { acquireCold } from "./cold-starts.ts";
 import { Disposal } from "./disposal.ts";
 import type { IdleSandbox } from "./idle-sandbox.ts";
 import { entryKey, profileKey } from "./keys.ts";
@@ -36,7 +36,6 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
 /** Keeps a pool for each tool and profile. */
 export class PooledStarts implements Starts {
   readonly #options: PooledOptions;
-  readonly #cold: ColdStarts;
   readonly #parts: FactoryParts;
   readonly #disposal: Disposal;
   readonly #scheduler: PoolScheduler;
@@ -49,7 +48,6 @@ export class PooledStarts implements Starts {
 
   constructor(options: PooledOptions) {
     this.#options = options;
-    this.#cold = new ColdStarts(options);
     this.#disposal = new Disposal(options.log);
     this.#parts = { ...options, disposal: this.#disposal };
     this.#scheduler = new PoolScheduler({ ...options, pools: () => this.#pools.values() });
@@ -69,16 +67,16 @@ export class PooledStarts implements Starts {
     const idle = held.use(await this.#take(entry, profile, signal));
     const made =
       idle === undefined
-        ? held.use(await this.#cold.acquire(entry, profile, signal))
-        : { ...idle, sandbox: idle.parked, start: () => idle.parked.wake() };
+        ? held.use(await acquireCold(this.#options, entry, profile, signal))
+        : { ...idle, sandbox: idle.parked, start: (args: string) => idle.parked.wake(args) };
     const owned = held.move();
     return {
       startMode: made.startMode,
       sandbox: made.sandbox,
       tool: made.tool,
-      start: async () => {
+      start: async (args, whileStarting) => {
         using _ = unstarted;
-        const execution = await made.start();
+        const execution = await made.start(args, whileStarting);
         // Not before: until its tool has started, a call has no time to lose.
         this.#scheduler.schedule();
         return execution;
@@ -106,6 +104,10 @@ export class PooledStarts implements Starts {
     for (const entry of this.#served.values())
       if (entry.warm.min > 0) this.#poolOf(entry, this.#options.profileOf(entry));
     this.#scheduler.schedule();
+  }
+
+  disposeLater(resources: AsyncDisposable): void {
+    this.#disposal.begin(resources);
   }
 
   drain(): void {

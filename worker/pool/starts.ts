@@ -15,8 +15,12 @@ export interface ToolSandbox extends AsyncDisposable {
   readonly startMode: StartKind;
   readonly sandbox: Omit<Sandbox, "start" | typeof Symbol.asyncDispose>;
   readonly tool: Pick<PreparedTool, "toolsPath" | "boundReached">;
-  /** Runs the call in the work directory. Call it once. Throws SandboxError. */
-  start(): Promise<Execution>;
+  /**
+   * Runs the call. Call it once. Otherwise as `Sandbox.start`.
+   *
+   * @param args what `runner_args.json` holds
+   */
+  start(args: string, signal?: AbortSignal): Promise<Execution>;
 }
 
 /** The idle sandboxes of one tool under one profile, for logs and measurements. */
@@ -65,6 +69,11 @@ export interface Starts extends AsyncDisposable {
    * Drops the pools of others.
    */
   follow(tools: Iterable<ToolEntry>): void;
+  /**
+   * Disposes resources of a call whose sandbox is ending, in the background: an answer does not
+   * wait for it, the disposal of the starts does.
+   */
+  disposeLater(resources: AsyncDisposable): void;
   /** Call when draining: stops the creation of idle sandboxes. */
   drain(): void;
 }

@@ -202,7 +202,7 @@ class NodeRunner implements ToolRunner {
     );
     const file = join(insidePaths.nodeTools, of.module);
     const argv = [...lowPriority, ...argvOf(of, aheadProfile, ["--warm", file, output])];
-    const execution = await sandbox.start({ argv });
+    const execution = await sandbox.start({ argv }, over);
     const stop = (): void => void execution.stop(0).catch(() => undefined);
     over.addEventListener("abort", stop, { once: true });
     if (over.aborted) stop();

@@ -20,7 +20,7 @@ const neverAborts = new AbortController().signal;
 /** A backend that checks requests and executes none: RuntimeError `RUNTIME_UNAVAILABLE`. */
 export function declaredBackend(kind: DeclaredKind): RuntimeBackend {
   return {
-    ...{ kind, languages: [], readiness: "stub", evidence: {} },
+    ...{ kind, languages: [], readiness: "stub", profiles: [], evidence: {} },
     execute: async (request, { signal = neverAborts } = {}) => {
       checkRequest(request, signal);
       const detail = `${kind} is not implemented: ${instead[kind]}`;

@@ -187,6 +187,9 @@ function checkProfile(
   // Credentials are the manifest's.
   for (const problem of credentialProblems(checked.data?.network ?? "none", new Map()))
     found.add([...path, "network", ...problem.path], problem.message);
+  const { backend, network } = checked.data ?? {};
+  if (backend && network && !hasNetworks({ backend }) && toNetwork(network) !== "none")
+    found.add([...path, "network"], `the backend ${backend} has no networks: expected none`);
   return checked.data;
 }
 

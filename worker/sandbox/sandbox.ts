@@ -90,9 +90,17 @@ export interface CapturedOutput {
 
 /**
  * How an execution ended. When it is reported, no process of the sandbox is alive, but for some
- * that the kernel takes apart.
+ * that the kernel takes apart; see also `isEnding`.
  */
 export interface ExitReport {
+  /**
+   * Whether the command has given its result and only its exit with 0 was left: all processes have
+   * been killed and run no code of their own any more, they may still be there, and `output/` is
+   * empty. Disposing the sandbox waits for their end.
+   */
+  readonly isEnding?: true;
+  /** What the command gave as its `result.json`; undefined where that is a file, if anywhere. */
+  readonly result?: Uint8Array | undefined;
   /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
   readonly started: boolean;
   /** Exit code of the command, or undefined when it was ended by a signal or never started. */
@@ -126,8 +134,9 @@ export type Enforcement = Readonly<Record<LimitName, Mechanism>>;
 /** A running command. */
 export interface Execution {
   /**
-   * Fulfils when the sandbox's last process is gone, or on its way out of the kernel. Rejects with
-   * SandboxError when it cannot be killed, or was because nobody could keep its limits any more.
+   * Fulfils when the sandbox's last process is gone, or on its way out of the kernel, or as {@link
+   * ExitReport.isEnding} says. Rejects with SandboxError when it cannot be killed, or was because
+   * nobody could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;
   /** Undefined unless the launch has `hasStdin`. Its owner ends it. */
@@ -144,8 +153,8 @@ export interface Execution {
   readonly stdout: Readable;
   readonly stderr: Readable;
   /**
-   * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits as `exited`
-   * does. Idempotent, but that a later call without a grace ends that of an earlier one.
+   * Asks the command to end (SIGTERM), kills everything after `graceMs`, and waits until the last
+   * process is gone. Idempotent, but that a later call without a grace ends that of an earlier one.
    */
   stop(graceMs: number): Promise<ExitReport>;
   /**
@@ -211,9 +220,10 @@ export interface Sandbox extends AsyncDisposable {
   locate(insidePath: string): string;
   /**
    * Starts the command. May be called once. Throws SandboxError when the sandbox program cannot be
-   * spawned.
+   * spawned. A technology that takes long rejects with the signal's reason on abort; then the
+   * command may have run.
    */
-  start(launch: Launch): Promise<Execution>;
+  start(launch: Launch, signal?: AbortSignal): Promise<Execution>;
 }
 
 /**
@@ -226,10 +236,12 @@ export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   /** Bytes of memory that only this sandbox has, as they were when it was ready. */
   readonly privateBytes: number;
   /**
-   * Has the command take the call that lies in the work directory. May be called once. Throws
-   * SandboxError when it has ended; then the call may have started only where the error says so.
+   * Has the command take its call. May be called once. Throws SandboxError when it has ended; then
+   * the call may have started only where the error says so.
+   *
+   * @param args what `runner_args.json` would hold
    */
-  wake(): Promise<Execution>;
+  wake(args: string): Promise<Execution>;
 }
 
 /**
@@ -268,6 +280,11 @@ export interface SharedDirectory extends AsyncDisposable {
 export interface BackendOptions {
   /** Directory for work directories (`SANDBOX_WORK_DIR`). */
   readonly workBase: string;
+  /**
+   * Directory below which processes with a `workBase` of their own have it, as the library's do:
+   * containers that dead ones left are removed, too. Without it only those of `workBase` are.
+   */
+  readonly basesBelow?: string | undefined;
   /** Host uid and gid that sandboxes run as, or undefined for the worker's own. */
   readonly uid: number | undefined;
   readonly clock: Clock;

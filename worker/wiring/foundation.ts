@@ -61,6 +61,8 @@ export interface Foundation extends AsyncDisposable {
 export interface FoundationOptions {
   /** Replace the profiles of the configuration. */
   readonly profiles?: Profiles | undefined;
+  /** See `BackendOptions.basesBelow`. */
+  readonly basesBelow?: string;
   /** Finds the addresses of names for sandboxes. Default: as the host does. */
   readonly lookUp?: LookUp;
   /** How packages that are not there are installed. Default: in the background. */
@@ -75,7 +77,7 @@ export async function openFoundation(
   config: Config,
   host: Host,
   signal: AbortSignal,
-  { profiles: ownProfiles, installs = "background", lookUp }: FoundationOptions = {},
+  { profiles: ownProfiles, basesBelow, installs = "background", lookUp }: FoundationOptions = {},
 ): Promise<Foundation> {
   await using parts = new AsyncDisposableStack();
   const audit = parts.use(await openAudit(config, host));
@@ -86,7 +88,8 @@ export async function openFoundation(
     preparedPython = preparePythonAlongside(config, host, scratchDir);
     return preparedPython;
   };
-  const backend = parts.use(await openBackend(config, host, { profiles, alongside }, signal));
+  const asked = { profiles, alongside, basesBelow };
+  const backend = parts.use(await openBackend(config, host, asked, signal));
   const { store: storeConfig, cache } = config.artifacts;
   const store = parts.use(await openCachedStore(storeConfig, cache, host));
   const limits = await store.check(signal);

@@ -19,6 +19,10 @@ export interface Host {
 
 /** The costly parts of a start whose results several workers of one process can share. */
 export interface Preparations {
+  /** Asks bubblewrap for its version. */
+  readonly identify: NonNullable<BackendSettings["bubblewrap"]["identify"]>;
+  /** Tries control groups. */
+  readonly tryGroups: NonNullable<BackendSettings["bubblewrap"]["tryGroups"]>;
   /** Runs the trials of the host. */
   readonly tryHost: NonNullable<BackendSettings["bubblewrap"]["tryHost"]>;
   /** Asks the interpreter about itself and compiles the tool runner. */

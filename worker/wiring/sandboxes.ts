@@ -73,7 +73,7 @@ export async function examineSandboxes(
 export function openBackend(
   config: Config,
   host: Host,
-  given: Pick<BackendsOptions, "profiles" | "alongside">,
+  given: Pick<BackendsOptions, "profiles" | "alongside" | "basesBelow">,
   signal: AbortSignal,
 ): Promise<SandboxBackend> {
   const { allowUnsafe } = config.sandbox;
@@ -85,9 +85,10 @@ function backendOptions(config: Config, host: Host) {
   const log = host.log.child({ part: "sandbox" });
   const { bwrapBin, pythonBin, workDir, minimum, runscBin, dockerSocket } = config.sandbox;
   const { ctrBin, containerdAddress: address, kataRuntime } = config.sandbox;
+  const { identify, tryGroups, tryHost } = host.preparations ?? {};
   return {
     settings: {
-      bubblewrap: { bwrapBin, pythonBin, minimum, tryHost: host.preparations?.tryHost },
+      bubblewrap: { bwrapBin, pythonBin, minimum, identify, tryGroups, tryHost },
       gvisor: { runscBin },
       containerd: { ctrBin, address },
       kata: { ctrBin, address, runtime: kataRuntime },

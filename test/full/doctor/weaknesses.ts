@@ -35,7 +35,7 @@ const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
 const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
 const children = "tool-runner/python/tool_runner/forks/children.py";
 const rlimits = "worker/sandbox/rlimits.ts";
-const seccomp = "worker/sandbox/bubblewrap/seccomp/seccomp.ts";
+const inspections = "worker/sandbox/bubblewrap/seccomp/inspections.ts";
 
 /**
  * Sandboxes for tools only: trials at the start are made as they should be, since a worker refuses
@@ -715,7 +715,7 @@ export function memoryDirectories(`,
     what: "tools see when others use shared files",
     edits: [
       {
-        file: seccomp,
+        file: inspections,
         from: "watchingCommands = [1024, 1026, 1040]",
         to: "watchingCommands = [9999]",
       },
@@ -726,7 +726,7 @@ export function memoryDirectories(`,
     what: "tools open sockets of every family",
     edits: [
       {
-        file: seccomp,
+        file: inspections,
         from: "    ...allowFamilies(),\n",
         to: "    giveBack(actions.allow),\n",
       },

@@ -1,5 +1,7 @@
 /**
  * The limits of a build: each ends it, is named, and leaves nothing behind.
+ *
+ * @module-tag full
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -56,7 +58,6 @@ time.sleep(600)`,
 describe("a build", () => {
   test.for(builds)(
     "that takes too much $limit is ended, and keeps no other one waiting",
-    { tags: "full" },
     async ({ settings, build, reason }, context) => {
       const { backend, base } = await place(context);
       const wheels = join(base, "wheels");
@@ -77,7 +78,7 @@ describe("a build", () => {
     },
   );
 
-  test("has its time limit while its result is copied, too", { tags: "full" }, async (context) => {
+  test("has its time limit while its result is copied, too", async (context) => {
     const { backend } = await place(context);
     const timeoutSeconds = 3;
     const limits = { timeoutSeconds, memoryBytes: 256 * MiB, diskBytes: 64 * MiB };

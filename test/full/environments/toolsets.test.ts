@@ -1,5 +1,7 @@
 /**
  * A toolset with a requirements file, end to end: its change changes what its tool imports.
+ *
+ * @module-tag full
  */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +11,7 @@ import { requirePip, writeFiles } from "../../support/packages/worker-environmen
 import { patience } from "../../support/patience.ts";
 import { reachableDirectory, startRig } from "../../support/workers/rig.ts";
 
-test("follows the requirements file of its toolset", { tags: "full" }, async (context) => {
+test("follows the requirements file of its toolset", async (context) => {
   requirePip(context);
   const base = await reachableDirectory();
   onTestFinished(() => rm(base, { recursive: true, force: true }));

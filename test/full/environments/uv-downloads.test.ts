@@ -1,5 +1,7 @@
 /**
  * Pythons that uv downloads, from a list of the test's with one archive: that of this machine.
+ *
+ * @module-tag full
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -49,30 +51,26 @@ async function mirror(): Promise<{ readonly version: string; readonly list: stri
   return { version, list: `file://${join(base, "list.json")}` };
 }
 
-test(
-  "a Python of uv is downloaded where the operator says so",
-  { tags: "full" },
-  async (context) => {
-    const uvBin = join(await pypiPackages(context, ["uv"]), "bin", "uv");
-    const { version, list } = await mirror();
-    const home = await temporaryDirectory();
-    const installed = join(home, "pythons");
-    await mkdir(installed);
-    const environment = {
-      HOME: home,
-      UV_PYTHON_INSTALL_DIR: installed,
-      UV_PYTHON_DOWNLOADS_JSON_URL: list,
-    };
-    await expect(findByUv(version, { environment, uvBin, downloads: false })).rejects.toThrow(
-      `uv python install ${version} gets it`,
-    );
-    expect(await readdir(installed)).toEqual([]);
-    const program = await findByUv(version, { environment, uvBin, downloads: true });
-    expect(program).toContain(installed);
-    expect((await run(program, ["--version"])).stdout).toBe(`Python ${version}\n`);
-    expect(await findByUv(version, { environment, uvBin, downloads: false })).toBe(program);
-    await expect(findByUv("3.99", { environment, uvBin, downloads: true })).rejects.toThrow(
-      "uv cannot download Python 3.99",
-    );
-  },
-);
+test("a Python of uv is downloaded where the operator says so", async (context) => {
+  const uvBin = join(await pypiPackages(context, ["uv"]), "bin", "uv");
+  const { version, list } = await mirror();
+  const home = await temporaryDirectory();
+  const installed = join(home, "pythons");
+  await mkdir(installed);
+  const environment = {
+    HOME: home,
+    UV_PYTHON_INSTALL_DIR: installed,
+    UV_PYTHON_DOWNLOADS_JSON_URL: list,
+  };
+  await expect(findByUv(version, { environment, uvBin, downloads: false })).rejects.toThrow(
+    `uv python install ${version} gets it`,
+  );
+  expect(await readdir(installed)).toEqual([]);
+  const program = await findByUv(version, { environment, uvBin, downloads: true });
+  expect(program).toContain(installed);
+  expect((await run(program, ["--version"])).stdout).toBe(`Python ${version}\n`);
+  expect(await findByUv(version, { environment, uvBin, downloads: false })).toBe(program);
+  await expect(findByUv("3.99", { environment, uvBin, downloads: true })).rejects.toThrow(
+    "uv cannot download Python 3.99",
+  );
+});

@@ -1,5 +1,7 @@
 /**
  * Workers with packages: killed while they build, many environments, and real registries.
+ *
+ * @module-tag full
  */
 import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -40,7 +42,7 @@ async function place(tools: Readonly<Record<string, RigTool>>) {
 }
 
 describe("a worker that is killed while it builds", () => {
-  test("leaves no lock, no process and no half environment behind", { tags: "full" }, async () => {
+  test("leaves no lock, no process and no half environment behind", async () => {
     const { base, environment, wheels } = await place({
       slow: { function: "well", package: "slow" },
     });
@@ -68,79 +70,71 @@ describe("a worker that is killed while it builds", () => {
 });
 
 describe("a preparation", () => {
-  test(
-    "has the tools of toolsets, and names those whose interpreter is not there",
-    { tags: "full" },
-    async () => {
-      const { base, environment, wheels } = await place({
-        own: { function: "well", package: "greeting" },
-        later: { function: "well", package: "greeting", python: "3.99" },
-      });
-      writeWheel(wheels, { name: "greeting", version: "1.0" });
-      await writeFiles(join(base, "toolsets/kit"), {
-        "manifest.yaml":
-          "version: 1\ntools:\n  say: {module: m, function: f, requirements_file: list.txt}\n",
-        "list.txt": "greeting==1.0\n",
-      });
-      const more = {
-        PIP_NO_INDEX: "1",
-        TOOLSETS_DIR: join(base, "toolsets"),
-        SANDBOX_PYTHONS: "3.99=/opt/none/bin/python3",
-      };
-      const { code, output } = await runWorker({ ...environment, ...more }, ["--prepare"]);
-      expect(code, output).toBe(69);
-      const { environments, problems } = JSON.parse(output.slice(output.indexOf("{\n"))) as {
-        environments: readonly { tool: string; dir: string }[];
-        problems: readonly string[];
-      };
-      expect(environments.map(({ tool }) => tool).sort()).toEqual(["kit__say", "own"]);
-      for (const { dir } of environments)
-        expect(existsSync(join(dir, "packages/greeting.py"))).toBe(true);
-      expect(problems).toEqual([
-        'tool "later": cannot use /opt/none/bin/python3 as the Python interpreter',
-      ]);
-    },
-  );
+  test("has the tools of toolsets, and names those whose interpreter is not there", async () => {
+    const { base, environment, wheels } = await place({
+      own: { function: "well", package: "greeting" },
+      later: { function: "well", package: "greeting", python: "3.99" },
+    });
+    writeWheel(wheels, { name: "greeting", version: "1.0" });
+    await writeFiles(join(base, "toolsets/kit"), {
+      "manifest.yaml":
+        "version: 1\ntools:\n  say: {module: m, function: f, requirements_file: list.txt}\n",
+      "list.txt": "greeting==1.0\n",
+    });
+    const more = {
+      PIP_NO_INDEX: "1",
+      TOOLSETS_DIR: join(base, "toolsets"),
+      SANDBOX_PYTHONS: "3.99=/opt/none/bin/python3",
+    };
+    const { code, output } = await runWorker({ ...environment, ...more }, ["--prepare"]);
+    expect(code, output).toBe(69);
+    const { environments, problems } = JSON.parse(output.slice(output.indexOf("{\n"))) as {
+      environments: readonly { tool: string; dir: string }[];
+      problems: readonly string[];
+    };
+    expect(environments.map(({ tool }) => tool).sort()).toEqual(["kit__say", "own"]);
+    for (const { dir } of environments)
+      expect(existsSync(join(dir, "packages/greeting.py"))).toBe(true);
+    expect(problems).toEqual([
+      'tool "later": cannot use /opt/none/bin/python3 as the Python interpreter',
+    ]);
+  });
 });
 
 describe("twenty tools with twenty environments", () => {
-  test(
-    "are installed four at a time, and served by the next worker as soon as it is ready",
-    { tags: "full" },
-    async () => {
-      const names = Array.from({ length: 20 }, (_, index) => `pack${index}`);
-      const tool = (name: string): RigTool => ({ function: "well", package: name });
-      const tools = Object.fromEntries(names.map((name) => [name, tool(name)]));
-      const { base, environment, wheels } = await place(tools);
-      for (const name of names) writeWheel(wheels, { name, version: "1.0" });
-      const packages = {
-        ...path,
-        PACKAGE_POLICY: "install",
-        PIP_NO_INDEX: "1",
-        PACKAGE_DIR: environment.PACKAGE_DIR,
-        TOOLS_WHEELS_DIR: wheels,
-      };
-      const count = (lines: readonly string[], event: string): number =>
-        lines.filter((line) => line.includes(`"${event}"`)).length;
-      {
-        await using rig = await startRig({ tools, environment: packages });
-        await vi.waitFor(() => expect(count(rig.logLines, "packages.installed")).toBe(20), {
-          timeout: 300_000,
-          interval: 100,
-        });
-        expect(mostAtOnce(rig.logLines)).toBe(4);
-      }
-      expect(
-        (await readdir(join(base, "environments"))).filter((name) => name.length === 64),
-      ).toHaveLength(20);
-      // The next worker has nothing to install from.
-      await rm(wheels, { recursive: true });
+  test("are installed four at a time, and served by the next worker as soon as it is ready", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `pack${index}`);
+    const tool = (name: string): RigTool => ({ function: "well", package: name });
+    const tools = Object.fromEntries(names.map((name) => [name, tool(name)]));
+    const { base, environment, wheels } = await place(tools);
+    for (const name of names) writeWheel(wheels, { name, version: "1.0" });
+    const packages = {
+      ...path,
+      PACKAGE_POLICY: "install",
+      PIP_NO_INDEX: "1",
+      PACKAGE_DIR: environment.PACKAGE_DIR,
+      TOOLS_WHEELS_DIR: wheels,
+    };
+    const count = (lines: readonly string[], event: string): number =>
+      lines.filter((line) => line.includes(`"${event}"`)).length;
+    {
       await using rig = await startRig({ tools, environment: packages });
-      for (const name of names) expect(await rig.call(name)).toMatchObject({ kind: "success" });
-      expect(count(rig.logLines, "packages.installing")).toBe(0);
-      expect(count(rig.logLines, "tool.not_served")).toBe(0);
-    },
-  );
+      await vi.waitFor(() => expect(count(rig.logLines, "packages.installed")).toBe(20), {
+        timeout: 300_000,
+        interval: 100,
+      });
+      expect(mostAtOnce(rig.logLines)).toBe(4);
+    }
+    expect(
+      (await readdir(join(base, "environments"))).filter((name) => name.length === 64),
+    ).toHaveLength(20);
+    // The next worker has nothing to install from.
+    await rm(wheels, { recursive: true });
+    await using rig = await startRig({ tools, environment: packages });
+    for (const name of names) expect(await rig.call(name)).toMatchObject({ kind: "success" });
+    expect(count(rig.logLines, "packages.installing")).toBe(0);
+    expect(count(rig.logLines, "tool.not_served")).toBe(0);
+  });
 });
 
 /** How many installations were under way at once, at most, by the log. */
@@ -154,7 +148,7 @@ function mostAtOnce(lines: readonly string[]): number {
 }
 
 describe("the real registries", () => {
-  test("give PyPI's and npm's packages, with what they need", { tags: "full" }, async (context) => {
+  test("give PyPI's and npm's packages, with what they need", async (context) => {
     await skipWithout(context, "https://pypi.org/simple/six/");
     await skipWithout(context, "https://registry.npmjs.org/ms");
     const node = { runtime: "node", module: "a.mjs", function: "run" } as const;

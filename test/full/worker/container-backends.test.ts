@@ -1,5 +1,7 @@
 /**
  * Tools of a worker in containers of gVisor and of containerd: by their profiles alone.
+ *
+ * @module-tag full
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir, release } from "node:os";
@@ -46,7 +48,7 @@ const backends = [
   },
 ];
 
-describe("a profile's backend", { tags: "full" }, () => {
+describe("a profile's backend", () => {
   test.for(backends)(
     "$backend runs tools, which have statuses, files and gateways",
     async (way, context) => {

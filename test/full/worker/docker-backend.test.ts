@@ -18,7 +18,6 @@ const profiles = JSON.stringify({
   version: 1,
   profiles: {
     contained: { extends: "restrictive", backend: "docker", limits: { cpus: 2 } },
-    online: { extends: "standard", backend: "docker", network: "public" },
   },
 });
 
@@ -56,7 +55,7 @@ async function open(context: TestContext) {
         ...{ module: "calls", function: "add", sandbox_profile: "contained" },
         allowed_callers: ["direct", "programmatic"],
       },
-      online: { module: "calls", function: "add", sandbox_profile: "online" },
+      online: { module: "calls", function: "add", sandbox_profile: "contained", network: "public" },
       python_asks: { module: "calls", function: "asks", ...more },
       node_asks: nodeTool("asks.js", "asks", more),
       run: { runtime: "code", ...more },

@@ -73,9 +73,9 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
 }
 
 /** Has the tool run in its sandbox, to its end. */
-async function run({ sandbox, start }: ToolSandbox): Promise<void> {
+async function run({ start }: ToolSandbox): Promise<void> {
   const inWork = (name: string): string => join(workDirInside, name);
-  await sandbox.workDir.writeArguments(
+  const execution = await start(
     JSON.stringify({
       module: "tools",
       function: "run",
@@ -85,7 +85,6 @@ async function run({ sandbox, start }: ToolSandbox): Promise<void> {
       tools_dir: insidePaths.pythonTools,
     }),
   );
-  const execution = await start();
   expect(await execution.exited).toMatchObject({ exitCode: 0 });
 }
 

@@ -15,6 +15,7 @@ const everything = Object.fromEntries(limitKinds.map((kind) => [kind, "kernel"])
 /** Runs nothing, and says that all went well. */
 const liar: RuntimeBackend = {
   ...{ kind: "liar", languages: ["javascript"], readiness: "production", evidence: everything },
+  profiles: ["standard"],
   execute: () => Promise.resolve(success),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };
@@ -49,7 +50,7 @@ describe("a backend that runs nothing", () => {
 describe("a backend that says it isolates, and does not", () => {
   let host: RuntimeBackend;
   beforeAll(async () => {
-    host = await openUnsafeHost();
+    host = await openUnsafeHost({ languages: ["python"] });
   });
   afterAll(async () => {
     await host[Symbol.asyncDispose]();

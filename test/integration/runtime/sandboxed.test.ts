@@ -73,6 +73,13 @@ test("a larger limit than the profile's is the profile's", async () => {
   expect(hardened.value).toBe(512 * 1024 * 1024);
 });
 
+test("the longest time is no shorter one", async () => {
+  const code = "import time\ntime.sleep(0.2)\n__out = 1";
+  const timeoutMs = 2 ** 31 - 1;
+  const { value } = await backend.execute({ code, gateway, language: "python", timeoutMs });
+  expect(value).toBe(1);
+});
+
 test("a backend that is closed ends what runs, and starts nothing", async () => {
   const closing = await openBubblewrap({ languages: ["python"] });
   const started = Promise.withResolvers<void>();

@@ -16,6 +16,11 @@ afterAll(() => wasm[Symbol.asyncDispose]());
 
 const valueOf = async (code: string): Promise<unknown> => (await execute(wasm, code)).value;
 
+it("has nothing inside that the profile hardened would forbid", async () => {
+  expect(wasm.profiles).toContain("hardened");
+  expect((await execute(wasm, "1", { profile: "hardened" })).value).toBe(1);
+});
+
 describe("the host", () => {
   it("has no name inside", async () => {
     const names = [

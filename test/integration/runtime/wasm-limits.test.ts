@@ -77,6 +77,44 @@ describe("memory", () => {
     expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "memory" } });
   });
 
+  it.each([
+    [
+      "an error of that name",
+      "throw Object.assign(new Error('out of memory'), { name: 'InternalError' })",
+    ],
+    [
+      "an error of that class",
+      "class InternalError extends Error {} throw new InternalError('out of memory')",
+    ],
+    ["the engine's own class", "throw new InternalError('out of memory')"],
+    [
+      "what it is made by",
+      "try { new ArrayBuffer(2 ** 30) } catch (e) { throw new e.constructor('out of memory') }",
+    ],
+    ["text", "throw 'InternalError: out of memory'"],
+    ["null", "throw null"],
+    [
+      "a callback's",
+      "queueMicrotask(() => { throw Object.assign(new Error('out of memory'), { name: 'InternalError' }) }); await new Promise((r) => setTimeout(r, 5))",
+    ],
+  ])("is not what a program lacks that throws %s", async (_, code) => {
+    const error = await failure(execute(wasm, code, { limits }));
+    expect(error).toMatchObject({ code: "EXECUTION_FAILED" });
+  });
+
+  it.each([
+    ["caught and thrown again", "try { new ArrayBuffer(2 ** 30) } catch (e) { throw e }"],
+    [
+      "a callback's",
+      "queueMicrotask(() => new ArrayBuffer(2 ** 30)); await new Promise((r) => setTimeout(r, 5))",
+    ],
+    ["a timer's", "setTimeout(() => new ArrayBuffer(2 ** 30)); await new Promise(() => {})"],
+    ["a rejection's", "await Promise.resolve().then(() => new ArrayBuffer(2 ** 30))"],
+  ])("is what a program lacks by an error that is %s", async (_, code) => {
+    const error = await failure(execute(wasm, code, { limits }));
+    expect(error).toMatchObject({ code: "RESOURCE_LIMIT", data: { limit: "memory" } });
+  });
+
   it("of the process does not grow with programs that fill theirs", { tags: "full" }, async () => {
     const fill =
       "const a = []; try { for (;;) a.push(new Uint8Array(65_536).fill(1)) } catch {} null";

@@ -14,6 +14,7 @@ import type { BubblewrapOptions } from "../../../worker/sandbox/bubblewrap/backe
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import {
+  type ExitReport,
   type ParkedSandbox,
   SandboxError,
   workDirInside,
@@ -83,14 +84,11 @@ async function wake(parked: ParkedSandbox) {
     output_dir: inWork("output"),
     tools_dir: insidePaths.pythonTools,
   };
-  await parked.workDir.writeArguments(JSON.stringify(call));
-  return parked.wake();
+  return parked.wake(JSON.stringify(call));
 }
 
-async function resultOf({ workDir }: ParkedSandbox): Promise<unknown> {
-  const left = await workDir.openLeft("result.json");
-  await using handle = left!.handle;
-  return (JSON.parse(await handle.readFile("utf8")) as { result: unknown }).result;
+function resultOf({ result }: ExitReport): unknown {
+  return (JSON.parse(Buffer.from(result!).toString()) as { result: unknown }).result;
 }
 
 const working = "def run():\n    return {'ok': True}\n";
@@ -102,12 +100,9 @@ describe("a parked sandbox", () => {
     expect(parked.privateBytes).toBeGreaterThan(MiB);
     const execution = await wake(parked);
     const printed = text(execution.stdout);
-    expect(await execution.exited).toMatchObject({
-      started: true,
-      exitCode: 0,
-      exceeded: undefined,
-    });
-    expect(await resultOf(parked)).toEqual({ ok: true });
+    const report = await execution.exited;
+    expect(report).toMatchObject({ started: true, exitCode: 0, exceeded: undefined });
+    expect(resultOf(report)).toEqual({ ok: true });
     await parked.lost;
     // What was printed before it was woken belongs to the call.
     expect(await printed).toBe("loaded\n");
@@ -119,11 +114,13 @@ describe("a parked sandbox", () => {
     await (
       await wake(parked)
     ).exited;
-    await expect(parked.wake()).rejects.toThrow(new SandboxError("a parked sandbox is woken once"));
+    await expect(parked.wake("{}")).rejects.toThrow(
+      new SandboxError("a parked sandbox is woken once"),
+    );
     await using ended = await park();
     for (const pid of await processesIn(ended.workDir.path)) signalQuietly(pid, "SIGKILL");
     await ended.lost;
-    await expect(ended.wake()).rejects.toThrow(new SandboxError("a parked sandbox has ended"));
+    await expect(ended.wake("{}")).rejects.toThrow(new SandboxError("a parked sandbox has ended"));
   });
 
   test("counts the time of its call only", async (context) => {
@@ -136,7 +133,7 @@ describe("a parked sandbox", () => {
     expect(usage.wallMs).toBeLessThanOrEqual(performance.now() - wokenMs);
   });
 
-  test("gives its tool no descriptor, and no way to that of its first process", async (context) => {
+  test("gives its tool the wake channel and no other descriptor, and no way to that of its first process", async (context) => {
     const park = await openPool(
       context,
       `
@@ -154,15 +151,12 @@ def run():
     }`,
     );
     await using parked = await park();
-    await (
-      await wake(parked)
-    ).exited;
-    const { descriptors, ...more } = (await resultOf(parked)) as { descriptors: number[] };
+    const report = await (await wake(parked)).exited;
+    const { descriptors, ...more } = resultOf(report) as { descriptors: number[] };
     // What the test runner itself has inherited is closed by worker/main.ts alone.
     const inherited = inheritableDescriptors();
-    expect(descriptors.filter((each) => !inherited.includes(each) && each !== 3)).toEqual([
-      0, 1, 2,
-    ]);
+    // One that lists them, and the wake channel.
+    expect(descriptors.filter((each) => !inherited.includes(each))).toEqual([0, 1, 2, 3, 4]);
     expect(more).toEqual({ input: "/dev/null", taken: 1 });
   });
 

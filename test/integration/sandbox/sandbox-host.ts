@@ -110,8 +110,9 @@ export async function openBackend(
   const problem = await (problemHere ??= bubblewrapProblem());
   context.skip(problem !== undefined, `bubblewrap cannot make sandboxes here: ${problem}`);
   const workBase = join(await temporaryDirectory(whenOver, place), "work");
-  const { tryHost } = sharedPreparations;
-  return openBubblewrap({ ...backendOptions(workBase), bwrapBin, tryHost, ...changes });
+  const { identify, tryGroups, tryHost } = sharedPreparations;
+  const prepared = { identify, tryGroups, tryHost };
+  return openBubblewrap({ ...backendOptions(workBase), bwrapBin, ...prepared, ...changes });
 }
 
 /**

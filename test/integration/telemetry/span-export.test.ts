@@ -7,6 +7,7 @@ import type { Span } from "../../../worker/telemetry/tracing/span.ts";
 import { SpanExport, flushTimeoutMs } from "../../../worker/telemetry/tracing/span-export.ts";
 import { patience } from "../../support/patience.ts";
 import { type Answering, silence, startCollector } from "../../support/tracing/collector.ts";
+import { evaluated } from "../../support/threads/evaluated.ts";
 import { keptLog } from "../../support/workers/kept-log.ts";
 
 const span: Span = {
@@ -148,4 +149,26 @@ test("an end of the thread is logged, and fails nothing", async () => {
   expect(exported.dropped).toBe(2);
   await exported[Symbol.asyncDispose]();
   expect(log.events).toEqual(["tracing.failed"]);
+});
+
+test("a span arrives whatever options the process has", async () => {
+  const collector = await startCollector();
+  onTestFinished(() => collector[Symbol.asyncDispose]());
+  const worker = import.meta.resolve("../../../worker/");
+  const running = evaluated(`
+    import { systemClock } from "${worker}support/clock.ts";
+    import { SpanExport } from "${worker}telemetry/tracing/span-export.ts";
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: "${collector.endpoint}" };
+    const settings = { batch: ${JSON.stringify(batch)}, resource: {} };
+    const parts = { clock: systemClock, log: {}, giveUp: new AbortController().signal };
+    new SpanExport(settings, environment, parts).send([${JSON.stringify(span)}]);
+    // A thread keeps no process alive.
+    process.stdin.resume();`);
+  const ended = running.catch(() => undefined);
+  await vi
+    .waitFor(() => expect(collector.spans).toHaveLength(1), patience)
+    .finally(async () => {
+      running.child.kill();
+      await ended;
+    });
 });

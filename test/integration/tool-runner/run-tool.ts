@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CallEnd } from "../../../worker/sandbox/bubblewrap/idle/call-end.ts";
 import { type Ended, ForkedRuns } from "./forks/forked-runs.ts";
 
 const project = join(import.meta.dirname, "../../..");
@@ -153,7 +154,9 @@ export async function runToolWith(
   const waiting = runner.park && [...prefix, ...runner.park, module, toolsDir, argsFile];
   const parked = waiting && (await startParked(waiting, workDir));
   if (runner.waitMs !== undefined) await sleep(runner.waitMs);
-  await writeFile(argsFile, options.argsText ?? JSON.stringify(members));
+  const argsText = options.argsText ?? JSON.stringify(members);
+  const isParked = parked?.isReady === true;
+  if (!isParked) await writeFile(argsFile, argsText);
   const reader = options.isStatusRead === false ? undefined : readStatuses(workDir);
 
   const startedMs = performance.now();
@@ -161,15 +164,15 @@ export async function runToolWith(
   const running =
     runner.forked !== undefined && isForked
       ? runner.forked.run(workDir, argsFile, env)
-      : untilEnd(
-          parked?.isReady ? parked.child : start([...prefix, ...runner.command, argsFile], workDir),
-          options,
-        );
+      : isParked
+        ? callParked(parked, argsText, options)
+        : untilEnd(start([...prefix, ...runner.command, argsFile], workDir), options);
   options.onStart?.(workDir);
-  const { exitCode, signal, stdout, stderr } = await running;
+  const { exitCode, signal, stdout, stderr, given }: AnsweredEnd = await running;
   const durationMs = performance.now() - startedMs;
 
-  const resultText = await readFile(join(workDir, "result.json"), "utf8").catch(() => undefined);
+  const resultText =
+    given ?? (await readFile(join(workDir, "result.json"), "utf8").catch(() => undefined));
   return {
     exitCode,
     signal,
@@ -184,8 +187,35 @@ export async function runToolWith(
   };
 }
 
-async function untilEnd(child: ReturnType<typeof start>, options: RunOptions): Promise<Ended> {
-  (child.stdio[channelFd] as Duplex | undefined)?.end("call\n");
+/** How a runner ended, and what it gave in place of result.json. */
+interface AnsweredEnd extends Ended {
+  readonly given?: string | undefined;
+}
+
+/** Makes a call of a runner that waits for it. When it is done, it sees that nobody ends it. */
+async function callParked(
+  { child, channel }: Awaited<ReturnType<typeof startParked>>,
+  argsText: string,
+  options: RunOptions,
+): Promise<AnsweredEnd> {
+  const callEnd = new CallEnd(channel, Infinity);
+  const closed = once(channel, "close");
+  channel.end(callOf(argsText));
+  const ended = await untilEnd(child, options);
+  // What it has said is read until its end.
+  await closed;
+  return { ...ended, given: callEnd.result?.toString("utf8") };
+}
+
+/** What a worker sends with a call. */
+export function callOf(argsText: string): string {
+  return `call ${Buffer.byteLength(argsText)}\n${argsText}`;
+}
+
+async function untilEnd(
+  child: ReturnType<typeof start>,
+  options: RunOptions,
+): Promise<AnsweredEnd> {
   if (options.isStdoutClosed === true) child.stdout.destroy();
   const [stdout, stderr, [exitCode, signal]] = await Promise.all([
     options.isStdoutClosed === true ? "" : text(child.stdout),
@@ -226,7 +256,8 @@ export async function startParked(command: readonly string[], workDir: string) {
   const said = Promise.race([once(channel, "data"), once(child, "exit").then(() => [""])]);
   const [first] = (await said) as [Buffer | string];
   const line = first.toString();
-  return { child, line, isReady: line === '{"ready":true}\n' };
+  channel.pause();
+  return { child, channel, line, isReady: line === '{"ready":true}\n' };
 }
 
 const workDirs: string[] = [];

@@ -7,7 +7,8 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type TestContext, vi } from "vitest";
+import type { TestContext } from "vitest";
+import { abortable } from "../../../worker/support/timeout.ts";
 import { isRoot } from "../is-root.ts";
 import { slowPlace } from "../sandboxes/quick-place.ts";
 import { unpackedPackages } from "./debian-packages.ts";
@@ -24,12 +25,14 @@ export interface Daemon extends AsyncDisposable {
   readonly socket: string;
 }
 
+type Skipping = Pick<TestContext, "skip">;
+
 interface Kind {
   readonly command: (directory: string) => readonly string[];
   /** For clients. */
   readonly variables: (directory: string) => Readonly<Record<string, string>>;
-  /** Succeeds when the daemon takes commands. */
-  readonly probe: readonly string[];
+  /** Logged when the daemon takes commands. */
+  readonly ready: RegExp;
 }
 
 const dockerd: Kind = {
@@ -44,26 +47,26 @@ const dockerd: Kind = {
     DOCKER_CONFIG: directory,
     DOCKER_BUILDKIT: "1",
   }),
-  probe: ["docker", "info"],
+  ready: /API listen on/,
 };
 
 const containerd: Kind = {
   command: (directory) => ["containerd", "--config", join(directory, "config.toml")],
   variables: (directory) => ({ CONTAINERD_ADDRESS: join(directory, "socket") }),
-  probe: ["ctr", "version"],
+  ready: /containerd successfully booted/,
 };
 
 /** Docker's. Skips the test where it does not start, with the reason. */
-export function openDockerd(context: TestContext): Promise<Daemon> {
+export function openDockerd(context: Skipping): Promise<Daemon> {
   return open(context, dockerd);
 }
 
 /** containerd, without Docker. Skips the test where it does not start, with the reason. */
-export function openContainerd(context: TestContext): Promise<Daemon> {
+export function openContainerd(context: Skipping): Promise<Daemon> {
   return open(context, containerd);
 }
 
-async function open(context: TestContext, kind: Kind): Promise<Daemon> {
+async function open(context: Skipping, kind: Kind): Promise<Daemon> {
   context.skip(!isRoot, "needs root, to start containers");
   const { variables } = await unpackedPackages(context, packages);
   const directory = await mkdtemp(join(slowPlace, "str-engine-"));
@@ -72,15 +75,20 @@ async function open(context: TestContext, kind: Kind): Promise<Daemon> {
   const [program = "", ...argv] = kind.command(directory);
   const daemon = spawn(program, argv, { env, stdio: ["ignore", "ignore", "pipe"] });
   let log = "";
-  daemon.stderr.setEncoding("utf8").on("data", (text: string) => (log += text));
+  const started = Promise.withResolvers<void>();
+  daemon.stderr.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+    if (kind.ready.test(log)) started.resolve();
+  });
+  const fail = (): void => started.reject(new Error(`${program} has ended`));
+  daemon.once("error", fail).once("exit", fail);
   const close = async (): Promise<void> => {
     await stopped(daemon);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    const [probe = "", ...probing] = kind.probe;
-    await vi.waitFor(() => run(probe, probing, { env }), { timeout: startMs, interval: 100 });
+    await abortable(started.promise, AbortSignal.timeout(startMs));
   } catch {
     await close();
     context.skip(true, `${program} does not start here: ${log.trim().split("\n").at(-1)}`);
@@ -93,7 +101,7 @@ async function open(context: TestContext, kind: Kind): Promise<Daemon> {
 }
 
 async function stopped(daemon: ChildProcess): Promise<void> {
-  if (daemon.exitCode !== null || daemon.signalCode !== null) return;
+  if (daemon.pid === undefined || daemon.exitCode !== null || daemon.signalCode !== null) return;
   const ended = once(daemon, "exit");
   daemon.kill();
   await ended;

@@ -6,6 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import { runnerGateway } from "../../../worker/invocation/steps/gateway.ts";
+import { resultTextOf } from "../sandboxes/result-text.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { CodeWatch } from "../../../worker/pool/code/code-watch.ts";
 import { openStarts } from "../../../worker/pool/open.ts";
@@ -176,14 +177,12 @@ async function callOnce({ starts, profile, entry, args, follow }: Call) {
   };
   const content = runnerArgs(entry, invocation, new Map(), inside, { maxResultBytes: 1_000_000 });
   // Nobody reads statuses here.
-  await sandbox.workDir.writeArguments(JSON.stringify({ ...content, status_pipe: "" }));
-  const execution = await taken.start();
+  const execution = await taken.start(JSON.stringify({ ...content, status_pipe: "" }));
   follow({ execution, workDir: sandbox.workDir });
   const report = await execution.exited;
-  const left = await sandbox.workDir.openLeft("result.json");
-  if (left === undefined) throw new Error(`no result: ${JSON.stringify(report)}`);
-  await using handle = left.handle;
-  const document = JSON.parse(await handle.readFile("utf8")) as { result?: unknown };
+  const text = await resultTextOf(sandbox, report);
+  if (text === undefined) throw new Error(`no result: ${JSON.stringify(report)}`);
+  const document = JSON.parse(text) as { result?: unknown };
   if (document.result === undefined)
     throw new Error(`${JSON.stringify(document)}\n${report.stderr.text}`);
   return { startMode, result: document.result };

@@ -212,7 +212,7 @@ export class MemoryTechnology {
   #body({ profile }: SandboxRequest) {
     return {
       backend: profile.backend,
-      workDir: {} as Sandbox["workDir"],
+      workDir: { writeArguments: async () => undefined } as unknown as Sandbox["workDir"],
       limits: profile.limits,
       enforcement: {} as Sandbox["enforcement"],
       unenforced: [],

@@ -82,7 +82,7 @@ export const parkInTemplate: Park = async (ahead, request, launch, signal) => {
   return {
     ...{ backend, workDir, limits, enforcement, unenforced, lost, privateBytes },
     locate: (path) => parked.locate(path),
-    wake: () => parked.wake(),
+    wake: (args) => parked.wake(args),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 };
@@ -141,8 +141,7 @@ function sandboxOf(parked: ParkedSandbox, module: string): Sandbox {
     async start({ argv }) {
       if (isStarted) throw new SandboxError("a sandbox is started once");
       isStarted = true;
-      await parked.workDir.writeArguments(JSON.stringify(callOf(argv, module)));
-      return parked.wake();
+      return parked.wake(JSON.stringify(callOf(argv, module)));
     },
     [Symbol.asyncDispose]: () => parked[Symbol.asyncDispose](),
   };

@@ -50,7 +50,7 @@ const parked = await backend.aheadOf!(profile)!.park(
 console.log("parked");
 await once(commands, "line");
 const inWork = (name: string): string => join(workDirInside, name);
-await parked.workDir.writeArguments(
+await parked.wake(
   JSON.stringify({
     module: "tool",
     function: "run",
@@ -59,5 +59,4 @@ await parked.workDir.writeArguments(
     tools_dir: insidePaths.pythonTools,
   }),
 );
-await parked.wake();
 console.log("woken");

@@ -28,6 +28,7 @@ import {
   temporaryDirectory,
 } from "../../integration/sandbox/sandbox-host.ts";
 import { tool } from "../../unit/manifest/fixtures.ts";
+import { resultTextOf } from "./result-text.ts";
 
 const runnersDir = join(import.meta.dirname, "../../../tool-runner");
 /** Runs the Node tools of templates; the project's own unless said otherwise. */
@@ -85,6 +86,8 @@ export interface TemplateHost {
   openTemplate(signal?: AbortSignal): Promise<Template>;
   /** A sandbox of the same tool that is made for one call. */
   acquireCold(): Promise<Sandbox>;
+  /** A sandbox that waits as one of a pool. The caller disposes it. */
+  park(): Promise<ParkedSandbox>;
   /**
    * Runs a function of the module in a child, or in a cold sandbox when there is no template, and
    * disposes that.
@@ -134,33 +137,29 @@ async function openTemplateHost(
   const mounts = packages === undefined ? [] : [{ source: packages, target: "/packages" }];
   const request = { ...prepared, mounts: [...prepared.mounts, ...mounts], profile, devices: [] };
 
-  const fill = (sandbox: Pick<Sandbox, "workDir">, name: string, args: object): Promise<void> =>
-    sandbox.workDir.writeArguments(
-      JSON.stringify({
-        ...(becomes
-          ? argumentsOf(module, "become", { module: called, name, args }, language)
-          : argumentsOf(module, name, args, language)),
-        tools_dir: prepared.toolsPath,
-      }),
-    );
+  const describedCall = (name: string, args: object): string =>
+    JSON.stringify({
+      ...(becomes
+        ? argumentsOf(module, "become", { module: called, name, args }, language)
+        : argumentsOf(module, name, args, language)),
+      tools_dir: prepared.toolsPath,
+    });
   return {
     openTemplate: (signal = never) =>
       backend.aheadOf!(profile)!.openTemplate(request, prepared.template!, signal),
     acquireCold: () => backend.acquire(request, never),
+    park: () => backend.aheadOf!(profile)!.park(request, prepared.park!, never),
     async call<T>(template: Template | undefined, name: string, args = {}): Promise<Answer<T>> {
       if (template !== undefined) {
         await using parked = await template.park(never);
-        await fill(parked, name, args);
-        return await answerOf<T>(parked, await (await parked.wake()).exited);
+        const execution = await parked.wake(describedCall(name, args));
+        return await answerOf<T>(parked, await execution.exited);
       }
       await using sandbox = await backend.acquire(request, never);
-      await fill(sandbox, name, args);
+      await sandbox.workDir.writeArguments(describedCall(name, args));
       return await answerOf<T>(sandbox, await (await sandbox.start(prepared.launch)).exited);
     },
-    async wake(parked, name, args = {}) {
-      await fill(parked, name, args);
-      return parked.wake();
-    },
+    wake: (parked, name, args = {}) => parked.wake(describedCall(name, args)),
   };
 }
 
@@ -195,13 +194,11 @@ function argumentsOf(module: string, name: string, args: object, language: strin
 }
 
 async function answerOf<T>(
-  { workDir }: Pick<Sandbox, "workDir">,
+  sandbox: Pick<Sandbox, "workDir">,
   report: ExitReport,
 ): Promise<Answer<T>> {
-  const left = await workDir.openLeft(workDirNames.result);
-  if (left === undefined) return { report, result: undefined as T, error: "there is no answer" };
-  await using handle = left.handle;
-  const text = await handle.readFile("utf8");
+  const text = await resultTextOf(sandbox, report);
+  if (text === undefined) return { report, result: undefined as T, error: "there is no answer" };
   const { result, error } = JSON.parse(text) as { result: T; error?: string };
   return { report, result, error };
 }

@@ -23,7 +23,7 @@ export async function newWorkDir(base = tmpdir(), bindsShared = false): Promise<
   const { input, output, status } = workDirNames;
   await Promise.all([input, output].map((name) => mkdir(join(path, name))));
   await run("mkfifo", [join(path, status)]);
-  return new OpenWorkDir(await openWorkDirHandles(path, undefined), {
+  return new OpenWorkDir(await openWorkDirHandles(path), {
     path,
     ownerId: undefined,
     copier: new FileCopier(),

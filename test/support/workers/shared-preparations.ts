@@ -6,7 +6,8 @@ import { chmod, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { preparePython } from "../../../worker/runners/python/host.ts";
-import { type Tried, tryHost } from "../../../worker/sandbox/bubblewrap/probe/probe.ts";
+import { type Tried, identify, tryHost } from "../../../worker/sandbox/bubblewrap/probe/probe.ts";
+import { type Trial, tryGroups } from "../../../worker/sandbox/cgroup/trial.ts";
 import type { Preparations } from "../../../worker/wiring/host.ts";
 
 declare module "vitest" {
@@ -16,12 +17,26 @@ declare module "vitest" {
   }
 }
 
+const versions = new Map<string, string>();
+const groups = new Map<string, Trial>();
 const tried = new Map<string, Tried>();
 const networks = new Set<string>();
 const pythons = new Map<string, Awaited<ReturnType<typeof preparePython>>>();
 
 /** Keeps results only: a failure is each worker's own. */
 export const sharedPreparations: Preparations = {
+  async identify(host, signal) {
+    const key = JSON.stringify([host.bwrapBin, host.uid]);
+    const version = versions.get(key) ?? (await identify(host, signal));
+    versions.set(key, version);
+    return version;
+  },
+  async tryGroups(makings, name) {
+    const key = JSON.stringify([makings.dialect.version, makings.parents]);
+    const trial = groups.get(key) ?? (await tryGroups(makings, name));
+    if (trial.refusals.length === 0) groups.set(key, trial);
+    return trial;
+  },
   async tryHost(host, base) {
     const { workDir: _, ...features } = base;
     const key = JSON.stringify([host.bwrapBin, host.uid, features]);

@@ -47,7 +47,7 @@ function newInvoker(changes: Partial<InvokerParts>) {
     slotsOf: () => defaultSlots,
     lentSlots: new LentSlots(1, 0),
     gateways: { open: unused },
-    starts: { acquire: unused },
+    starts: { acquire: unused, disposeLater: unused },
     store: { open: unused, save: unused, deleteVersion: unused },
     scopeOf: () => ({ root: "", userId: "", sessionId: "" }),
     artifactLimits: { maxBytes: 0, callMaxBytes: 0, maxOutputs: 1 },

@@ -131,5 +131,5 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
 
 /** Has the sandbox take its call: the code that ran. */
 export async function run(sandbox: ToolSandbox): Promise<string> {
-  return (await (await sandbox.start()).exited).stdout.text;
+  return (await (await sandbox.start("{}")).exited).stdout.text;
 }

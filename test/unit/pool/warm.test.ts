@@ -279,9 +279,9 @@ describe("refills", () => {
       scene.clock.advance(2_000);
       expect(scene.technology.count("parked")).toBe(2);
       await using first = await scene.acquire(own);
-      await first.start();
+      await first.start("{}");
       await using second = load === "all" ? await scene.acquire(own) : undefined;
-      await second?.start();
+      await second?.start("{}");
       await scene.pass(ms - 1);
       expect(scene.pool()).toMatchObject({ idle: load === "all" ? 0 : 1, making: 0 });
       await scene.pass(1);
@@ -297,7 +297,7 @@ describe("refills", () => {
     await scene.rest();
     await using first = await scene.acquire(own);
     await using second = await scene.acquire(own);
-    await Promise.all([first.start(), second.start()]);
+    await Promise.all([first.start("{}"), second.start("{}")]);
     await scene.pass(holdMs.all.pool);
     expect(scene.pool()).toMatchObject({ idle: 1 });
     await scene.pass(holdMs.all.pool - 1);

@@ -2,7 +2,10 @@
  * What a gateway over functions has for its users: many programs, one after the other.
  */
 import { describe, expect, test } from "vitest";
+import type { ToolGateway } from "../../../worker/gateway/gateway.ts";
+import { CountedGateway } from "../../../worker/runtime/api/counted-gateway.ts";
 import { createFunctionGateway } from "../../../worker/runtime/api/function-gateway.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
 import { maxRefusals } from "../../../worker/gateway/limits.ts";
 import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";
@@ -33,6 +36,31 @@ describe("a gateway over functions", () => {
     expect((await gateway.runTool("math:add", { a: 1, b: 1 }, never)).structured).toEqual({
       sum: 2,
     });
+  });
+
+  test("is named in the records of calls that it ran", async () => {
+    const limits = { maxToolCalls: Infinity, maxChainSteps: Infinity };
+    const recorded = async (gateway: ToolGateway) => {
+      const counted = new CountedGateway(gateway, limits, systemClock, never);
+      await counted.runTool("math:add", { a: 1, b: 1 }, never);
+      await expect(counted.runTool("math:no", {}, never)).rejects.toThrow();
+      const steps = [{ toolId: "math:next" }, { toolId: "math:no" }];
+      await expect(counted.runChain(steps, never)).rejects.toThrow();
+      return counted.records.map(({ toolId, backendKind }) => [toolId, backendKind]);
+    };
+    expect(await recorded(createFunctionGateway(tools))).toEqual([
+      ...[
+        ["math:add", "function"],
+        ["math:no", undefined],
+      ],
+      ...[
+        ["math:next", "function"],
+        ["math:no", undefined],
+      ],
+    ]);
+    const untold = Object.assign(createFunctionGateway(tools), { backendKind: undefined });
+    const kinds = (await recorded(untold as unknown as ToolGateway)).map(([, kind]) => kind);
+    expect(kinds).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   test("refuses a tool that is there twice when it is made", () => {

@@ -1,9 +1,13 @@
 /**
  * The runtime: which backend runs what, and what is refused in which order.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { checkGateway } from "../../../worker/runtime/testing/tools.ts";
-import { type RuntimeBackend, defineBackend } from "../../../worker/runtime/api/backend.ts";
+import {
+  type BackendDefinition,
+  type RuntimeBackend,
+  defineBackend,
+} from "../../../worker/runtime/api/backend.ts";
 import { CountedGateway } from "../../../worker/runtime/api/counted-gateway.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { codeEngine } from "../../../worker/runtime/api/engine.ts";
@@ -81,12 +85,14 @@ describe("a runtime", () => {
 
   test("runs on the backend that its profile has now", async () => {
     const runtime = runtimeOf();
-    runtime.registerBackend("hardened", callingBackend("other"));
-    const request = { code: "x", gateway, profile: "hardened" } as const;
+    runtime.registerBackend("dev", callingBackend("other"));
+    const request = { code: "x", gateway, profile: "dev" } as const;
     expect((await runtime.execute(request)).value).toBe("other");
-    runtime.unregisterBackend("hardened");
+    runtime.unregisterBackend("dev");
     expect((await failureOf(runtime.execute(request))).op).toBe("select");
-    expect(() => runtime.registerBackend("other" as "dev", callingBackend("x"))).toThrow(TypeError);
+    expect(() => runtime.registerBackend("other" as "standard", callingBackend("x"))).toThrow(
+      TypeError,
+    );
   });
 
   test("warns of a backend without isolation each time, and lives with a log that throws", async () => {
@@ -198,6 +204,28 @@ describe("an execution", () => {
   test("of nothing has no gateway", async () => {
     const nothing = backend.execute(undefined as unknown as ExecuteRequest);
     expect((await failureOf(nothing)).code).toBe("MISSING_GATEWAY");
+  });
+
+  test("starts nothing under a profile that it does not say to keep", async () => {
+    const run = vi.fn(async () => ({ value: 1, stdout: "", stderr: "" }));
+    const definition: BackendDefinition = {
+      ...{ kind: "own", languages: ["x"], readiness: "stub", details: {}, evidence: {}, run },
+    };
+    const usual = defineBackend(definition);
+    const refusal = await failureOf(usual.execute({ code: "x", gateway, profile: "hardened" }));
+    expect(refusal).toMatchObject({
+      ...{ code: "RUNTIME_UNAVAILABLE", op: "select", backend: "own", retryable: false },
+      detail: "the backend own does not keep the profile hardened",
+    });
+    expect(run).not.toHaveBeenCalled();
+    for (const more of [{ profile: "dev" }, { profile: "standard" }, {}] as const)
+      expect((await usual.execute({ code: "x", gateway, ...more })).value).toBe(1);
+    const bare = defineBackend({ ...definition, profiles: ["dev"] });
+    const { detail } = await failureOf(bare.execute({ code: "x", gateway, profile: "standard" }));
+    expect(detail).toContain("standard");
+    const hard = defineBackend({ ...definition, profiles: ["standard", "hardened"] });
+    expect((await hard.execute({ code: "x", gateway, profile: "hardened" })).value).toBe(1);
+    expect(hard.profiles).toEqual(["standard", "hardened"]);
   });
 
   test("can say that it was held to less", async () => {

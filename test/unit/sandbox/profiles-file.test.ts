@@ -104,6 +104,13 @@ profiles:
     expect(networks(wide)).toEqual(["host", "host", "none", "host", "host"]);
   });
 
+  test("has no network with a backend that has none, said or not", () => {
+    for (const said of ["", ", network: none", ", network:"]) {
+      const profiles = parse(withFields(`{extends: permissive, backend: docker${said}}`));
+      expect(profiles.get("x")?.network).toBe("none");
+    }
+  });
+
   test.each(limitNames)("has the bounds of %s in its own unit, from least to greatest", (name) => {
     const { field, scale, min, max } = limitFacts[name];
     for (const value of [min, max]) {
@@ -164,6 +171,13 @@ describe("a file is refused with the place of what is wrong:", () => {
         '4:37: profile "x": backend: host isolates nothing: not for a profile that extends restrictive',
       ],
     ],
+    ...["gvisor", "containerd", "kata", "docker"].map<[string, string, string[]]>((backend) => [
+      `a network with the backend ${backend}`,
+      withFields(`{extends: standard, backend: ${backend}, network: {allow: [example.com]}}`),
+      [
+        `4:${36 + backend.length}: profile "x": network: the backend ${backend} has no networks: expected none`,
+      ],
+    ]),
     [
       "that, and more of the same profile",
       withFields("{extends: restrictive, backend: host, limits: {cpus: 1.5}, network: all}"),

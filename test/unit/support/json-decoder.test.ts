@@ -4,6 +4,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { evaluated } from "../../support/threads/evaluated.ts";
 import { decodeJson, offThreadAboveBytes } from "../../../worker/support/json/json-decoder.ts";
 import { JsonError, type JsonLimits } from "../../../worker/support/json/json.ts";
 
@@ -144,4 +145,13 @@ describe("a signal that has aborted", () => {
     await nextTurn();
     expect(threads).toEqual([]);
   });
+});
+
+test("a large document is decoded whatever options the process has", async () => {
+  const { stdout } = await evaluated(`
+    import { decodeJson } from "${import.meta.resolve("../../../worker/support/json/json-decoder.ts")}";
+    const bytes = Buffer.from(JSON.stringify("x".repeat(${offThreadAboveBytes})));
+    const text = await decodeJson(bytes, new AbortController().signal);
+    console.log(text.length);`);
+  expect(stdout).toBe(`${offThreadAboveBytes}\n`);
 });

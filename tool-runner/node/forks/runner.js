@@ -2,15 +2,14 @@
  * The runner in a child of a template: a copy of it, which goes on by itself.
  */
 import { printStack } from "../errors.js";
-import { channel, isCalled, rehearse } from "../parked.js";
+import { channelDescriptor, rehearse, takeCall } from "../parked.js";
+import { WakeChannel } from "../wake-channel.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process } = globalThis;
-const { closeSync, writeSync } = process.getBuiltinModule("node:fs");
 const { emit, exit, nextTick } = process;
 const { defineProperty } = Object;
 const { apply } = Reflect;
-const { stringify } = JSON;
 
 /** Of a process whose listener for exceptions throws one. */
 const listenerFailed = 7;
@@ -33,7 +32,7 @@ const listenerFailed = 7;
  * @param {Addon} addon
  * @param {Generators} generators
  * @param {number} pid
- * @returns {Child}
+ * @returns {{ description: string, channel: WakeChannel, child: Child }} its call, and what it has
  */
 export function becomeRunner(addon, generators, pid) {
   /** @type {(status?: number | string | null) => never} */
@@ -47,16 +46,17 @@ export function becomeRunner(addon, generators, pid) {
     () => nextTick(() => exit.call(process)),
   );
   generators.seed();
+  // That of the template has another identity.
+  const channel = new WakeChannel(channelDescriptor);
   try {
     rehearse();
-    writeSync(channel, `${stringify({ ready: true })}\n`);
-    if (!isCalled()) leave(0);
-    closeSync(channel);
+    channel.report({ ready: true });
   } catch {
     // The worker is gone.
     leave(1);
   }
-  return { exit: leave };
+  const description = takeCall(channel) ?? leave(0);
+  return { description, channel, child: { exit: leave } };
 }
 
 /**

@@ -3,7 +3,7 @@
  * "Templates".
  */
 import { describe } from "../errors.js";
-import { channel, end, loadToRest, refuse, rehearse, report } from "../parked.js";
+import { channelDescriptor, end, loadToRest, refuse, rehearse, report } from "../parked.js";
 import { openAddon } from "./addon.js";
 import { presentState, whyNotToFork } from "./fork-safety.js";
 import { Generators } from "./generators.js";
@@ -36,6 +36,7 @@ const chunk = Buffer.alloc(64 * 1024);
 
 /** @import { Addon, ChildOrder } from "./addon.js" */
 /** @import { Child } from "./runner.js" */
+/** @import { WakeChannel } from "../wake-channel.js" */
 
 /**
  * @typedef {object} Settings
@@ -53,7 +54,8 @@ const chunk = Buffer.alloc(64 * 1024);
  * @template Loaded
  * @param {() => Promise<Loaded>} load
  * @param {string} argsFile
- * @param {(loaded: Loaded, child: Child) => void} onCall what a cold start does now
+ * @param {(description: string, loaded: Loaded, channel: WakeChannel, child: Child) => void} onCall
+ *   what a cold start does now
  */
 export async function template(load, argsFile, onCall) {
   const told = nextLine();
@@ -81,8 +83,8 @@ export async function template(load, argsFile, onCall) {
   // The kernel reaps children from now on, which the trial must not be.
   const gateway = isolating(() => addon.prepare(addonSettings(settings)));
   report({ ready: true });
-  const child = makeChildren(addon, generators);
-  onCall(loaded, settings.gateway ? { ...child, gateway } : child);
+  const { description, channel, child } = makeChildren(addon, generators);
+  onCall(description, loaded, channel, settings.gateway ? { ...child, gateway } : child);
 }
 
 /**
@@ -125,7 +127,7 @@ function addonSettings({ network, terminals, gateway, tmpfs, filter, limits }) {
  *
  * @param {Addon} addon
  * @param {Generators} generators
- * @returns {Child}
+ * @returns {ReturnType<typeof becomeRunner>}
  */
 function makeChildren(addon, generators) {
   const maxPid = Number(readFileSync(maxPidFile, "utf8"));
@@ -160,7 +162,7 @@ function nextLine() {
       held = held.slice(length + 1);
       return line;
     }
-    const read = readSync(channel, chunk, 0, chunk.length, null);
+    const read = readSync(channelDescriptor, chunk, 0, chunk.length, null);
     if (read === 0) return undefined;
     held += chunk.toString("latin1", 0, read);
   }

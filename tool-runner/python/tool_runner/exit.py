@@ -46,7 +46,7 @@ def limit(status: int) -> None:
 def leave(status: int, before_exit: object = None) -> None:
     """Ends the process with a status; returns where the interpreter has to be finalized.
 
-    `before_exit` is called with the status when nothing else is left to do.
+    `before_exit` is called when nothing else is left to do.
     """
     limit(status)
     _flush_output()
@@ -60,7 +60,7 @@ def leave(status: int, before_exit: object = None) -> None:
             stream.flush()
         _flush_libraries()
         if before_exit is not None:
-            before_exit(status)
+            before_exit()
     except BaseException:
         return  # The interpreter meets the same when it ends, and reports it.
     os._exit(status)

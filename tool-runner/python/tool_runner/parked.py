@@ -4,12 +4,11 @@ import os
 import sys
 
 from .errors import describe
-from .json_codec import encode
-from .runner import answer, fail, prepare, take, warm_up
+from .runner import answer, fail, prepare, understand, warm_up
+from .wake_channel import WakeChannel
 
 # Characters. With them a line has at most 4,096 bytes.
 _REASON_MAX_CHARACTERS = 500
-_CALL = b"call\n"
 _WARM_UPS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
 _CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERATOR.
 
@@ -18,23 +17,23 @@ def park(argv: "list[str]") -> int:
     """Loads the module `argv[2]` and runs one call of it. Returns the process's exit status."""
     if len(argv) != 5:
         return fail("usage: tool_runner --park MODULE TOOLS_DIR RUNNER_ARGS_FILE")
-    module, tools_dir, args_file, channel = take_parameters(argv)
-    has_gateway = bool(prepare(tools_dir) - {channel})
+    module, tools_dir, _, channel = take_parameters(argv)
+    has_gateway = bool(prepare(tools_dir) - {channel.descriptor})
     status = load(module, channel, has_gateway)
-    return serve(channel, args_file) if status is None else status
+    return serve(channel) if status is None else status
 
 
-def take_parameters(argv: "list[str]") -> "tuple[str, str, str, int]":
+def take_parameters(argv: "list[str]") -> "tuple[str, str, str, WakeChannel]":
     """Module, directory of tools, file of arguments and wake channel. Modules see a cold start."""
     _, _, module, tools_dir, args_file = argv
     del argv[1:]
     original = getattr(sys, "orig_argv", None)  # From Python 3.10 on.
     if original:
         original[-4:] = [args_file]
-    return module, tools_dir, args_file, _take_channel()
+    return module, tools_dir, args_file, WakeChannel(_take_socket())
 
 
-def load(module: str, channel: int, has_gateway: bool) -> "int | None":
+def load(module: str, channel: WakeChannel, has_gateway: bool) -> "int | None":
     """Imports a module and what its calls need; without a module, what programs need. Reports and
     ends where it cannot be imported.
 
@@ -59,37 +58,30 @@ def load(module: str, channel: int, has_gateway: bool) -> "int | None":
     return None
 
 
-def refuse(channel: int, reason: str) -> None:
+def refuse(channel: WakeChannel, reason: str) -> None:
     """Reports why the tool cannot be loaded ahead of its calls, and ends."""
-    report(channel, {"unfit": reason[:_REASON_MAX_CHARACTERS]})
+    channel.report({"unfit": reason[:_REASON_MAX_CHARACTERS]})
     os._exit(1)
 
 
-def serve(
-    channel: int, args_file: str, before_exit: object = None, gateway: "int | None" = None
-) -> int:
+def serve(channel: WakeChannel, gateway: "int | None" = None) -> int:
     """Reports that the tool is loaded, waits, and runs one call. Otherwise as `answer`.
 
     `gateway` is the descriptor of the call's gateway where the call itself does not know it.
     """
-    report(channel, {"ready": True})
-    if os.read(channel, len(_CALL)) != _CALL:
+    channel.report({"ready": True})
+    description = channel.take_call()
+    if description is None:
         os._exit(0)
-    os.close(channel)
-    call = take(args_file)
+    call = understand(description)
     if call is None:
         return 1
     if gateway is not None:
         call.gateway = {**call.gateway, "fd": gateway}
-    return answer(call, before_exit)
+    return answer(call, channel)
 
 
-def report(channel: int, message: dict) -> None:
-    """Sends the worker a line."""
-    os.write(channel, encode(message) + b"\n")
-
-
-def _take_channel() -> int:
+def _take_socket() -> int:
     """Moves the socket from descriptor 0 to another that no program inherits; stdin is empty."""
     channel = os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)

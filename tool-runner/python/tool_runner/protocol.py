@@ -85,6 +85,11 @@ def take_call(path: str) -> Call:
         os.unlink(path)
     except OSError:
         pass  # The directory is read-only. The worker removes it.
+    return call_of(document)
+
+
+def call_of(document: bytes) -> Call:
+    """The call that a document describes. Raises ValueError where it describes none."""
     members = decode(document)
     if not isinstance(members, dict):
         raise ValueError(f"the file must hold an object, not {_json_name(members)}")

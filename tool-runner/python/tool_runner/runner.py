@@ -10,7 +10,7 @@ from . import exit
 from .binding import bind
 from .errors import Failure, describe, failure_of, print_traceback
 from .json_codec import decode, encode
-from .protocol import Call, error_document, result_document, take_call, write_result
+from .protocol import Call, call_of, error_document, result_document, take_call, write_result
 
 _FAILED = 1
 # Calls of tools at a time, where the worker says nothing.
@@ -23,7 +23,7 @@ def main(argv: "list[str]") -> int:
     """Runs the call that the file `argv[1]` describes. Returns the process's exit status."""
     if len(argv) != 2:
         return fail("usage: tool_runner RUNNER_ARGS_FILE")
-    call = take(argv.pop())
+    call = understand(argv.pop())
     if call is None:
         return _FAILED
     prepare(call.tools_dir)
@@ -36,10 +36,12 @@ def fail(message: str) -> int:
     return _FAILED
 
 
-def take(path: str) -> "Call | None":
-    """The call that a file describes; None, and a line on stderr, where it cannot be run."""
+def understand(described: "str | bytes") -> "Call | None":
+    """The call that a file of this path, or this document, describes; None, and a line on stderr,
+    where it cannot be run.
+    """
     try:
-        call = take_call(path)
+        call = take_call(described) if isinstance(described, str) else call_of(described)
     except (OSError, ValueError) as error:
         fail(f"the runner arguments cannot be used: {describe(error)}")
         return None
@@ -80,20 +82,23 @@ def prepare(tools_dir: str) -> "set[int]":
     return inherited
 
 
-def answer(call: Call, before_exit: object = None) -> int:
-    """Runs a call, writes its answer and ends the process, by `exit.leave`.
+def answer(call: Call, channel: object = None) -> int:
+    """Runs a call, gives its answer and ends the process, by `exit.leave`.
+
+    The answer goes to the worker's `WakeChannel` where there is one that takes it, else into
+    result.json.
 
     Returns the exit status where the interpreter has to be finalized, and in processes that the
     tool has forked. Raises a SystemExit of the tool whose status is a failure.
     """
     runner_pid = os.getpid()
     context = _context_of(call)
-    channel = call.gateway.get("fd", call.gateway.get("path"))
-    if channel is not None:
+    tools_at = call.gateway.get("fd", call.gateway.get("path"))
+    if tools_at is not None:
         from secure_tool_runtime import gateway
 
         max_calls = call.gateway.get("max_concurrent_calls", _CONCURRENT_CALLS)
-        gateway.of_call = (channel, runner_pid, max_calls)
+        gateway.of_call = (tools_at, runner_pid, max_calls)
     try:
         try:
             returned = _run_tool(call, context)
@@ -109,12 +114,15 @@ def answer(call: Call, before_exit: object = None) -> int:
     except SystemExit as error:
         exit.limit(error.code & 0xFF)
         raise
+    if channel is not None and channel.give(document):
+        exit.leave(0, channel.finish)
+        return 0
     try:
         write_result(call, document)
         status = 0
     except OSError as error:
         status = fail(f"result.json cannot be written: {error.strerror}")
-    exit.leave(status, before_exit)
+    exit.leave(status)
     return status
 
 

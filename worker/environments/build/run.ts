@@ -116,7 +116,7 @@ export async function runStep<Result>(
   for (const [name, content] of step.files)
     await sandbox.workDir.writeInput(name, { body: Readable.from([Buffer.from(content)]) }, signal);
   const over = AbortSignal.any([signal, host.deadline]);
-  const execution = await sandbox.start({ argv: [...withTemporary, ...step.argv] });
+  const execution = await sandbox.start({ argv: [...withTemporary, ...step.argv] }, signal);
   const stop = (): void => void execution.stop(0).catch(() => undefined);
   over.addEventListener("abort", stop, { once: true });
   if (over.aborted) stop();

@@ -124,7 +124,8 @@ export class SchemaChecker implements AsyncDisposable {
     // Compiled code loads the compiled thread, source loads source.
     const file = new URL(`./check-thread${extname(import.meta.url)}`, import.meta.url);
     const resourceLimits = { maxOldGenerationSizeMb: maxMemoryMb };
-    const thread = new Worker(file, { env: {}, resourceLimits });
+    // Some options of the process, such as --input-type, let no thread start.
+    const thread = new Worker(file, { env: {}, execArgv: [], resourceLimits });
     // A thread may report too little memory after its check was given up.
     thread.on("error", () => undefined);
     try {

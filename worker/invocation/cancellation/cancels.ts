@@ -74,8 +74,9 @@ export class Cancels {
   constructor(clock: Pick<Clock, "monotonicMs">, log: EventLog<"debug">) {
     this.#log = log;
     this.#remembered = new LRUCache({
-      // Two keys for the cancel of a verified user.
-      max: 2 * maxRememberedCancels,
+      // Two keys for the cancel of a verified user. A size, since `max` takes its memory at once.
+      maxSize: 2 * maxRememberedCancels,
+      sizeCalculation: () => 1,
       ttl: rememberedCancelMs,
       ttlResolution: 0,
       perf: { now: () => clock.monotonicMs() },

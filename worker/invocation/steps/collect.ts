@@ -58,6 +58,12 @@ export class Outputs implements AsyncDisposable {
   }
 }
 
+/** Those of a directory that is known to be empty. */
+export const noOutputs: Pick<Outputs, "left" | typeof Symbol.asyncDispose> = {
+  left: async () => ({ files: [], skipped: [], isCut: false, nested: undefined }),
+  [Symbol.asyncDispose]: async () => undefined,
+};
+
 /**
  * Saves outputs several at once, all or none. Returns them in order of name. Throws InvocationError
  * naming the remaining versions: `ARTIFACT_ERROR` with the file or the exceeded limit, or with the

@@ -107,7 +107,7 @@ export async function readResult(
     throw new InvocationError("SANDBOX_FAILED", "The sandbox could not be started", { cause });
   }
   if (report.exitCode !== 0) throw failed(report);
-  const document = await readDocument(workDir, signal);
+  const document = await readDocument(workDir, report, signal);
   if (!isJsonObject(document)) {
     throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
   }
@@ -158,7 +158,12 @@ function metLimit(word: unknown, limits: Limits): LimitReached | undefined {
   return limit && { limit, bound: limits[limit], peak: undefined };
 }
 
-async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unknown> {
+async function readDocument(
+  workDir: WorkDir,
+  { result }: ExitReport,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (result !== undefined) return await decodeDocument(result, signal);
   const file = await workDir.openLeft(workDirNames.result);
   if (file === undefined) {
     throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result");
@@ -170,8 +175,12 @@ async function readDocument(workDir: WorkDir, signal: AbortSignal): Promise<unkn
       `The tool's result has ${file.sizeBytes} bytes; at most ${maxMessageBytes} can be returned. Return large data as an artifact.`,
     );
   }
+  return await decodeDocument(await contentOf(file), signal);
+}
+
+async function decodeDocument(content: Uint8Array, signal: AbortSignal): Promise<unknown> {
   try {
-    return await decodeJson(await contentOf(file), signal);
+    return await decodeJson(content, signal);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new InvocationError(

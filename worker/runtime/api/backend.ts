@@ -36,6 +36,8 @@ export interface RuntimeBackend extends AsyncDisposable {
   readonly kind: string;
   readonly languages: readonly string[];
   readonly readiness: Readiness;
+  /** Requests for others are refused. */
+  readonly profiles: readonly RuntimeProfile[];
   /** The limits that it was seen to keep. */
   readonly evidence: Evidence;
   /** Rejects with the signal's reason on abort, else with RuntimeError. */
@@ -50,6 +52,8 @@ export interface Execution {
   /** The time after which the signal aborts. */
   readonly timeoutMs: number;
   readonly limits: BoundLimits;
+  /** Those that {@link defineBackend} has found in the evidence. */
+  readonly requireEnforced: readonly LimitKind[];
   /** Counts and bounds the calls. */
   readonly gateway: ToolGateway;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -73,6 +77,8 @@ export interface BackendDefinition {
   readonly languages: readonly [string, ...string[]];
   readonly readiness: Readiness;
   readonly details: JsonObject;
+  /** Those that it keeps: `dev` and `standard` by default. */
+  readonly profiles?: readonly RuntimeProfile[];
   /**
    * Limits of memory, processor time, processes and disk that a program was stopped at when the
    * backend was opened on this host. Time and calls are kept by {@link defineBackend}.
@@ -92,17 +98,20 @@ export interface BackendDefinition {
 /** Kept by what follows, for every backend. */
 const common = { timeout: "guard", toolCalls: "engine", chainSteps: "engine" } as const;
 
+/** `hardened` is no more than a word where nothing is done for it. */
+const defaultProfiles: readonly RuntimeProfile[] = ["dev", "standard"];
+
 /** A backend that checks requests, keeps time and calls, and tells which limits were kept. */
 export function defineBackend(
   definition: BackendDefinition,
   clock: Clock = systemClock,
 ): RuntimeBackend {
-  const { kind, languages, readiness } = definition;
+  const { kind, languages, readiness, profiles = defaultProfiles } = definition;
   const kept: Evidence = Object.freeze({ ...definition.evidence, ...common });
   return {
-    ...{ kind, languages, readiness, evidence: kept },
+    ...{ kind, languages, readiness, profiles, evidence: kept },
     execute: (request, { signal = neverAborts } = {}) =>
-      execute(definition, kept, clock, request, signal),
+      execute({ ...definition, profiles }, kept, clock, request, signal),
     [Symbol.asyncDispose]: async () => definition.close?.(),
   };
 }
@@ -110,7 +119,7 @@ export function defineBackend(
 const neverAborts = new AbortController().signal;
 
 async function execute(
-  definition: BackendDefinition,
+  definition: BackendDefinition & Pick<RuntimeBackend, "profiles">,
   kept: Evidence,
   clock: Clock,
   request: ExecuteRequest,
@@ -118,6 +127,7 @@ async function execute(
 ): Promise<ExecuteResult> {
   const { kind, readiness } = definition;
   const limits = checkRequest(request, signal);
+  requireProfile(definition, request);
   const language = languageOf(definition, request);
   requireSize(definition, request);
   requireKept(kind, kept, limits, request);
@@ -127,8 +137,9 @@ async function execute(
   const gateway = new CountedGateway(request.gateway, limits, clock, unwanted);
   const ending = AbortSignal.any([unwanted, gateway.ended]);
   const startMs = clock.monotonicMs();
-  const { code, profile, metadata = {} } = request;
-  const execution = { code, language, profile, timeoutMs, limits, gateway, metadata };
+  const { code, profile, metadata = {}, requireEnforced = [] } = request;
+  const bounds = { timeoutMs, limits, requireEnforced };
+  const execution = { code, language, profile, ...bounds, gateway, metadata };
   const facts = () => ({ toolCalls: gateway.records, durationMs: clock.monotonicMs() - startMs });
   try {
     const { value, stdout, stderr, details, evidence } = await definition.run(execution, ending);
@@ -170,6 +181,18 @@ function requireSize(
   const detail = `the code has ${codeBytes} bytes, more than ${maxCodeBytes}`;
   const data = { limit: "code", bound: maxCodeBytes };
   throw new RuntimeError("RESOURCE_LIMIT", { detail, data, op: "validate", backend: kind });
+}
+
+/** Throws RuntimeError `RUNTIME_UNAVAILABLE`, as the following do. */
+function requireProfile(
+  { kind, profiles }: Pick<RuntimeBackend, "kind" | "profiles">,
+  { profile }: ExecuteRequest,
+): void {
+  if (profile === undefined || profiles.includes(profile)) return;
+  const detail = `the backend ${kind} does not keep the profile ${String(profile).slice(0, 40)}`;
+  throw new RuntimeError("RUNTIME_UNAVAILABLE", {
+    ...{ detail, backend: kind, op: "select", retryable: false },
+  });
 }
 
 function languageOf({ kind, languages }: BackendDefinition, { language }: ExecuteRequest): string {

@@ -158,7 +158,8 @@ export class CountedGateway implements ToolGateway {
     if (this.#records.length >= maxRecordedCalls) return;
     const errorOp =
       error === undefined ? undefined : error instanceof GatewayError ? error.op : "execute";
+    const backendKind = error === undefined ? this.#gateway.backendKind : undefined;
     const durationMs = this.#clock.monotonicMs() - startMs;
-    this.#records.push({ toolId: shownId(toolId), backendKind: undefined, durationMs, errorOp });
+    this.#records.push({ toolId: shownId(toolId), backendKind, durationMs, errorOp });
   }
 }

@@ -5,6 +5,7 @@ import { CallBudget } from "../../gateway/budget.ts";
 import {
   type FunctionTool,
   createFunctionGateway as createGateway,
+  functionKind,
 } from "../../gateway/functions.ts";
 import type { ToolGateway } from "../../gateway/gateway.ts";
 import { type GatewayLimits, defaultGatewayLimits } from "../../gateway/limits.ts";
@@ -24,5 +25,6 @@ const unbounded: GatewayLimits = {
  * or that is there twice.
  */
 export function createFunctionGateway(tools: readonly FunctionTool[]): ToolGateway {
-  return createGateway(tools, { budget: new CallBudget(unbounded, { refusals: Infinity }) });
+  const budget = new CallBudget(unbounded, { refusals: Infinity });
+  return Object.assign(createGateway(tools, { budget }), { backendKind: functionKind });
 }

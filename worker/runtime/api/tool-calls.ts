@@ -5,7 +5,10 @@
 /** A call that the code made. */
 export interface ToolCallRecord {
   readonly toolId: string;
-  /** The kind of backend that ran the tool; undefined where none is known, as for functions. */
+  /**
+   * The gateway's `backendKind`, which is `function` for functions. Undefined for a gateway that
+   * does not tell, and for a call that failed: it may have reached no backend.
+   */
   readonly backendKind: string | undefined;
   readonly durationMs: number;
   /** The part of the call that failed; undefined for one that succeeded. */

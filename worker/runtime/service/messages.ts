@@ -49,6 +49,12 @@ const callerMessage = z.discriminatedUnion("type", [
     language: name,
     timeoutMs: milliseconds,
     limits: z.strictObject(limits),
+    requireEnforced: z
+      .array(z.enum(limitKinds))
+      .check(z.maxLength(limitKinds.length))
+      .exactOptional(),
+    /** That of the description: the far side refuses if it has another backend by now. */
+    kind: name.exactOptional(),
     profile: z.enum(runtimeProfiles).exactOptional(),
     metadata: jsonObject,
   }),
@@ -63,6 +69,7 @@ const farMessage = z.discriminatedUnion("type", [
     kind: name,
     languages: z.tuple([name], name).check(z.maxLength(maxLanguages)),
     readiness,
+    profiles: z.array(z.enum(runtimeProfiles)).max(runtimeProfiles.length),
     evidence,
   }),
   z.strictObject({

@@ -33,16 +33,17 @@ const neverAborts = new AbortController().signal;
 export async function openRemote(options: RemoteOptions): Promise<RuntimeBackend> {
   const { signal = neverAborts, clock = systemClock, ...address } = options;
   const connector = new Connector(address);
-  const { kind, languages, readiness, evidence } = await describe(connector, clock, signal);
-  const far = new FarSide(connector, clock);
+  const far = await describe(connector, clock, signal);
+  const { kind, languages, readiness, profiles, evidence } = far;
+  const side = new FarSide(connector, kind, clock);
   return defineBackend(
     {
       // Who denies it by its kind denies it over a connection.
       kind: kind === unsafeHost ? unsafeHost : remote,
-      ...{ languages, readiness, evidence },
+      ...{ languages, readiness, profiles, evidence },
       details: { host: connector.name, kind },
-      run: (execution, ending) => far.run(execution, ending),
-      close: async () => far.close(),
+      run: (execution, ending) => side.run(execution, ending),
+      close: async () => side.close(),
     },
     clock,
   );
@@ -67,11 +68,13 @@ async function describe(
 
 class FarSide {
   readonly #connector: Connector;
+  readonly #kind: string;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
 
-  constructor(connector: Connector, clock: Clock) {
+  constructor(connector: Connector, kind: string, clock: Clock) {
     this.#connector = connector;
+    this.#kind = kind;
     this.#clock = clock;
   }
 
@@ -81,7 +84,7 @@ class FarSide {
 
   async run(execution: Execution, aborting: AbortSignal): Promise<Executed> {
     const startMs = this.#clock.monotonicMs();
-    const request = requestText(execution);
+    const request = requestText(execution, this.#kind);
     const signal = AbortSignal.any([aborting, this.#closing.signal]);
     await using connection = await this.#connector.connect(signal);
     await using host = new ProxyHost(connection.channel, withoutArtifacts(execution.gateway));
@@ -130,9 +133,11 @@ class FarSide {
 }
 
 /** The message of an execution. Throws RuntimeError for one that cannot be sent. */
-function requestText({ code, language, timeoutMs, limits, profile, metadata }: Execution): string {
+function requestText(execution: Execution, kind: string): string {
+  const { code, language, timeoutMs, limits, requireEnforced, profile, metadata } = execution;
   const message = {
-    ...{ type: "execute" as const, code, language, timeoutMs, limits: sentLimits(limits) },
+    ...{ type: "execute" as const, code, language, timeoutMs, limits: sentLimits(limits), kind },
+    requireEnforced: [...new Set(requireEnforced)],
     ...(profile !== undefined && { profile }),
     metadata,
   };

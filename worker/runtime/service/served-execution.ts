@@ -61,12 +61,13 @@ function abortOf(connection: Connection<CallerRequest>): AbortSignal {
 /** The text of the answer. */
 async function execute(
   connection: Connection<CallerRequest>,
-  { type: _, ...request }: ExecuteMessage,
+  { type: _, kind, ...request }: ExecuteMessage,
   { backend, onError }: ServiceParts,
   signal: AbortSignal,
 ): Promise<string> {
   await using gateway = new ProxyClient(connection.channel);
   try {
+    requireKind(backend, kind);
     const result = await backend.execute({ ...request, gateway }, { signal });
     const text = JSON.stringify(resultMessage(result));
     const sizeBytes = Buffer.byteLength(text);
@@ -81,15 +82,24 @@ async function execute(
   }
 }
 
+/** Callers decide by the kind of a backend, such as one that isolates nothing. */
+function requireKind({ kind }: RuntimeBackend, expected = kind): void {
+  if (kind === expected) return;
+  const detail = `the far side has another backend than when it was opened: ${kind}`;
+  throw new RuntimeError("RUNTIME_UNAVAILABLE", { detail, op: "select", retryable: false });
+}
+
 /** Whether the backend itself failed. */
 function isFault(error: unknown): boolean {
   if (!(error instanceof RuntimeError)) return true;
   return error.code === "RUNTIME_UNAVAILABLE" && error.cause !== undefined;
 }
 
-function description({ kind, languages, readiness, evidence }: RuntimeBackend): Description {
-  const [first = "", ...others] = languages;
-  return { type: "description", kind, languages: [first, ...others], readiness, evidence };
+function description(backend: RuntimeBackend): Description {
+  const { kind, readiness, profiles, evidence } = backend;
+  const [first = "", ...others] = backend.languages;
+  const languages: Description["languages"] = [first, ...others];
+  return { type: "description", kind, languages, readiness, profiles: [...profiles], evidence };
 }
 
 function resultMessage(result: ExecuteResult): ResultMessage {

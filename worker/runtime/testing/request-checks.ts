@@ -2,7 +2,8 @@
  * What every backend answers before it runs anything.
  */
 import assert from "node:assert/strict";
-import type { ExecuteRequest } from "../api/request.ts";
+import type { RuntimeError } from "../api/errors.ts";
+import { type ExecuteRequest, runtimeProfiles } from "../api/request.ts";
 import { rejection, rejectsWith } from "./check.ts";
 import type { BackendCheck } from "./under-check.ts";
 
@@ -56,6 +57,20 @@ const checks: readonly BackendCheck[] = [
         run(programs.number(1), { language: "cobol" }),
         "RUNTIME_UNAVAILABLE",
       )),
+  ],
+  [
+    "refuses for good a profile that it does not keep",
+    async ({ backend, run, programs }) => {
+      for (const profile of runtimeProfiles.filter((each) => !backend.profiles.includes(each))) {
+        const running = run(programs.number(1), { profile });
+        const { message, retryable } = await rejectsWith<Pick<RuntimeError, "retryable">>(
+          running,
+          "RUNTIME_UNAVAILABLE",
+        );
+        assert.ok(message.includes(backend.kind), message);
+        assert.equal(retryable, false);
+      }
+    },
   ],
   [
     "starts nothing without a limit that has to be enforced",

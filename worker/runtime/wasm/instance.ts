@@ -14,7 +14,7 @@ const readOut = `typeof __out === "undefined" ? undefined : __out`;
 const outOfMemory = "InternalError: out of memory";
 /** An engine without memory throws null, where it has none left for an error. */
 const noErrorText = "null";
-/** Used memory from which on that is what the null is. */
+/** Used memory from which on texts are believed that a program can throw, too. */
 const fullShare = 0.75;
 
 const jobErrorStart = "Job execution error: ";
@@ -99,9 +99,11 @@ export class Instance {
     } catch (error) {
       if (isException(error)) return this.#thrown(error.handle);
       const text = error instanceof Error ? error.message : "";
-      // Thrown by a callback of `queueMicrotask`.
-      if (text.startsWith(jobErrorStart))
-        return this.#failed({ text: text.slice(jobErrorStart.length), stack: "" });
+      // Thrown by a callback of a FinalizationRegistry.
+      if (text.startsWith(jobErrorStart)) {
+        const thrown = text.slice(jobErrorStart.length);
+        return this.#failed({ text: thrown, stack: "", isOutOfMemory: false });
+      }
       // Not the program's error but one of the engine, such as a trap.
       this.#isSound = false;
       if (this.#isFull || text.includes("malloc")) return memoryLimit();
@@ -177,8 +179,8 @@ export class Instance {
   }
 
   #failed(said: Thrown): Outcome {
-    const isFull = said.text === noErrorText && this.#isFull;
-    if (isFull || said.text.startsWith(outOfMemory)) {
+    const isWanting = said.text === noErrorText || said.text.startsWith(outOfMemory);
+    if (said.isOutOfMemory || (isWanting && this.#isFull)) {
       this.#isSound = false;
       return memoryLimit();
     }
@@ -188,13 +190,15 @@ export class Instance {
   #describe(thrown: JSValueHandle): Thrown {
     try {
       using text = this.#vm.callFunction(this.#machine.guest.describe, this.#vm.undefined, thrown);
-      const { text: said, stack } = JSON.parse(text.isString ? text.toString() : "{}") as Partial<
+      const said = JSON.parse(text.isString ? text.toString() : "{}") as Partial<
         Record<keyof Thrown, unknown>
       >;
-      return { text: String(said), stack: String(stack) };
+      const isOutOfMemory = said.isOutOfMemory === true;
+      return { text: String(said.text), stack: String(said.stack), isOutOfMemory };
     } catch (error) {
       if (!isException(error)) throw error;
-      return { text: this.#isFull ? noErrorText : "(its text cannot be had)", stack: "" };
+      const unsaid = this.#isFull ? noErrorText : "(its text cannot be had)";
+      return { text: unsaid, stack: "", isOutOfMemory: false };
     }
   }
 

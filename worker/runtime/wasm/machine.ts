@@ -3,6 +3,7 @@
  */
 import { type JSValueHandle, QuickJS } from "quickjs-wasi";
 import type { GuestBounds, GuestHost } from "./guest/contract.ts";
+import { takeEngineErrors } from "./guest/engine-errors.ts";
 import { makeDescribe, makeEncode } from "./guest/json.ts";
 import { makeTools } from "./guest/tools.ts";
 import { makeGuest } from "./guest/globals.ts";
@@ -69,7 +70,8 @@ export async function startMachine(engine: Engine, host: GuestHost): Promise<Mac
 /** The text of a function that makes the guest. */
 const installer = `(host, bounds) => {
   const encode = (${makeEncode.toString()})();
-  const describe = (${makeDescribe.toString()})(encode);
+  const isOutOfMemory = (${takeEngineErrors.toString()})();
+  const describe = (${makeDescribe.toString()})(encode, isOutOfMemory);
   const tools = (${makeTools.toString()})(host.request, bounds, encode);
   return (${makeGuest.toString()})(host, bounds, { encode, describe }, tools);
 }`;

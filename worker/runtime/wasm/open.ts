@@ -10,6 +10,7 @@ import { SemaphoreFullError } from "../../support/semaphore.ts";
 import { type Executed, type RuntimeBackend, defineBackend } from "../api/backend.ts";
 import { RuntimeError } from "../api/errors.ts";
 import type { BoundLimits } from "../api/limits.ts";
+import { runtimeProfiles } from "../api/request.ts";
 import { Engines } from "./engine.ts";
 import { defaultIdleThreads, defaultMemoryBytes, defaultThreads } from "./limits.ts";
 import { type WasmExecution, runOn } from "./run.ts";
@@ -60,6 +61,8 @@ export async function openWasm(options: WasmOptions = {}): Promise<RuntimeBacken
     return defineBackend(
       {
         ...{ kind: wasmKind, languages, readiness: "beta", evidence, maxCodeBytes },
+        // There are neither sockets nor programs that `hardened` could forbid.
+        profiles: runtimeProfiles,
         details: { engine: "quickjs-ng", memoryBytes, ...sizes },
         run: (execution, ending) => programs.run(execution, ending),
         close: () => owned.disposeAsync(),

@@ -2,7 +2,7 @@
  * The processes of a sandbox, as the host sees them.
  */
 import { listProc, readProc } from "../proc/files.ts";
-import { childrenOf } from "../proc/processes.ts";
+import { allChildrenOf, childrenOf } from "../proc/processes.ts";
 import { type ProcStat, readStat } from "../proc/stat.ts";
 
 /** One process at the time of a sample. */
@@ -45,7 +45,7 @@ export class ProcessTree {
       // The kernel may have reused the number.
       if (before !== undefined && before.startTicks !== sample.startTicks) continue;
       found.set(pid, sample);
-      for (const child of allChildrenOf(sample)) pids.push(child);
+      for (const child of childrenIn(sample)) pids.push(child);
     }
     this.#last = found;
     return [...found.values()];
@@ -83,7 +83,6 @@ function readMemory(place: string): typeof noMemory {
 }
 
 /** Threads have children too. Their list is only read where there are several. */
-function allChildrenOf({ pid, threads }: ProcessSample): readonly number[] {
-  if (threads === 1) return childrenOf(pid);
-  return listProc(`/proc/${pid}/task`).flatMap((thread) => childrenOf(pid, thread));
+function childrenIn({ pid, threads }: ProcessSample): readonly number[] {
+  return threads === 1 ? childrenOf(pid) : allChildrenOf(pid);
 }

@@ -7,6 +7,11 @@ export const sampleMs = 20;
 /** The same of an idle sandbox. */
 export const idleSampleMs = 1_000;
 /**
+ * Milliseconds before the first sample of a sandbox whose memory the kernel bounds: most calls are
+ * over by then.
+ */
+export const firstSampleMs = 100;
+/**
  * Least pause after a round of samples, in lengths of the round: sampling takes a fifth of the
  * worker's CPU time at most, half while a walk is urgent.
  */
@@ -31,6 +36,8 @@ export class ResourceMonitor {
   readonly #active = new Set<Sampled>();
   /** The least recently sampled one comes first. */
   readonly #idle = new Set<Sampled>();
+  /** Those that are not sampled yet. */
+  readonly #later = new Map<Sampled, NodeJS.Timeout>();
   readonly #onSampled: () => void;
   #timer: NodeJS.Timeout | undefined;
   #timerDueMs = 0;
@@ -45,9 +52,16 @@ export class ResourceMonitor {
 
   /** Samples a sandbox every {@link sampleMs} until it is removed. */
   watch(sandbox: Sampled): void {
-    this.#idle.delete(sandbox);
+    this.remove(sandbox);
     this.#active.add(sandbox);
     this.#schedule();
+  }
+
+  /** The same, from {@link firstSampleMs} on. */
+  watchLater(sandbox: Sampled): void {
+    this.remove(sandbox);
+    const timer = setTimeout(() => this.watch(sandbox), firstSampleMs);
+    this.#later.set(sandbox, timer.unref());
   }
 
   /** Samples a sandbox every {@link idleSampleMs} until it is watched or removed. */
@@ -61,6 +75,8 @@ export class ResourceMonitor {
   remove(sandbox: Sampled): void {
     this.#active.delete(sandbox);
     this.#idle.delete(sandbox);
+    clearTimeout(this.#later.get(sandbox));
+    this.#later.delete(sandbox);
   }
 
   /** Runs a task when those before it have ended, so that few threads are busy. */

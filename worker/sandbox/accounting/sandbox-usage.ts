@@ -109,7 +109,7 @@ export class SandboxUsage implements Disposable {
       group: controls && group && { controls, read: () => group.read() },
       inTurn: (task) => this.#monitor.inTurn(task),
     });
-    this.#monitor.watch(this.#sampler);
+    this.#watch(this.#sampler);
   }
 
   /** The command only waits for its call, until `beginCall`. */
@@ -133,7 +133,13 @@ export class SandboxUsage implements Disposable {
   beginCall(staged: Amount): void {
     if (this.#sampler === undefined) return;
     this.#sampler.stage(() => staged);
-    this.#monitor.watch(this.#sampler);
+    this.#watch(this.#sampler);
+  }
+
+  #watch(sampler: UsageSampler): void {
+    const isMemoryBound = this.#group !== undefined && this.#cgroups?.controls.memory === true;
+    if (isMemoryBound) this.#monitor.watchLater(sampler);
+    else this.#monitor.watch(sampler);
   }
 
   /** Call when the command has ended and the first process may still be there. */

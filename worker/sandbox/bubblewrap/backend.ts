@@ -128,8 +128,8 @@ async function prepare(
   timesJoin: boolean,
   signal: AbortSignal,
 ): Promise<Prepared> {
-  const { uid, clock, newId, onRemoveFailed } = options;
-  const version = await identify(options, signal);
+  const { uid, clock, newId, onRemoveFailed, identify: ask = identify } = options;
+  const version = await ask(options, signal);
   const base = options.workBase;
   await sweepScratch([...Object.values(scratchBases), base], uid, onRemoveFailed);
   const workDirs = opened.use(

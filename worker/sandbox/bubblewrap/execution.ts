@@ -2,6 +2,7 @@
  * One bubblewrap process, watched until the sandbox's last process is gone, and stopped.
  */
 import type { Duplex, Readable, Writable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
 import { settlesWithin } from "../../support/timeout.ts";
 import type { LimitReached } from "../../protocol/resource-limits.ts";
@@ -13,7 +14,8 @@ import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren } from "../subprocess.ts";
-import { awaitEnd } from "./sandbox-processes.ts";
+import type { CallEnd } from "./idle/call-end.ts";
+import { awaitEnd, killLastCommand } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
@@ -22,6 +24,9 @@ const beginTimeoutMs = 5_000;
 /** A running sandbox. */
 export class BwrapExecution implements Execution {
   readonly exited: Promise<ExitReport>;
+  /** The report once the last process is gone. */
+  readonly #gone: Promise<ExitReport>;
+  readonly #ending = Promise.withResolvers<ExitReport>();
   readonly #child: Subprocess;
   readonly #clock: Clock;
   readonly #report: StatusReport = {};
@@ -34,6 +39,11 @@ export class BwrapExecution implements Execution {
   readonly #stopping: Stopping;
   #exceeded: ExitReport["exceeded"];
   #failure: SandboxError | undefined;
+  /** Of a call that ends by its wake channel. */
+  #callEnd: CallEnd | undefined;
+  #isDone = false;
+  /** Everything has been killed. */
+  #isEnding = false;
 
   constructor(child: Subprocess, report: Readable, clock: Clock, usage: SandboxUsage | undefined) {
     this.#child = child;
@@ -42,10 +52,11 @@ export class BwrapExecution implements Execution {
     this.#usage = usage;
     const { started, ended } = readReport(report, this.#report, () => usage?.sampleLast());
     this.#started = started;
-    this.exited = this.#watch(ended);
+    this.#gone = this.#watch(ended);
+    this.exited = Promise.race([this.#gone, this.#ending.promise]);
     this.#stopping = new Stopping(
       {
-        exited: this.exited,
+        exited: this.#gone,
         // A bubblewrap that is killed between the birth of the sandbox's first process and letting
         // it go leaves that process waiting for ever, so it is not touched before we know whom else
         // to kill.
@@ -118,6 +129,33 @@ export class BwrapExecution implements Execution {
     this.#startMs = this.#clock.monotonicMs();
   }
 
+  /**
+   * Ends the command when it is done, in place of its own exit.
+   *
+   * @param hasOutputs whether anything is in `output/`
+   */
+  endBy(callEnd: CallEnd, hasOutputs: () => boolean): void {
+    this.#callEnd = callEnd;
+    void callEnd.done.then(() => this.#finish(hasOutputs));
+  }
+
+  /** docs/adr/0048-an-answer-when-the-result-is-there.md says why this is enough. */
+  async #finish(hasOutputs: () => boolean): Promise<void> {
+    const first = this.#report.childPid;
+    if (this.#isGone || first === undefined) return;
+    this.#isDone = true;
+    this.#usage?.sampleLast();
+    this.#usage?.unwatch();
+    if (!killLastCommand(first) || hasOutputs()) return this.#killAll();
+    signalQuietly(first, "SIGKILL");
+    this.#child.kill("SIGKILL");
+    this.#isEnding = true;
+    // What the command printed is there, and read in the next turn.
+    await nextTurn();
+    await nextTurn();
+    this.#ending.resolve({ ...this.#reportOf(done), isEnding: true });
+  }
+
   get stdin(): Writable | undefined {
     return this.#child.stdin;
   }
@@ -157,7 +195,7 @@ export class BwrapExecution implements Execution {
    * be looked for, and so is not killed by number, is by the end of bubblewrap.
    */
   #killAll(): void {
-    if (this.#isGone) return;
+    if (this.#isGone || this.#isEnding) return;
     const first = this.#report.childPid;
     if (first !== undefined) signalQuietly(first, "SIGKILL");
     // One that is born now would wait for bubblewrap for ever.
@@ -168,30 +206,38 @@ export class BwrapExecution implements Execution {
 
   async #watch(reported: Promise<void>): Promise<ExitReport> {
     try {
-      using usage = this.#usage;
+      using _usage = this.#usage;
       await this.#started;
       this.#begin();
       const exit = await this.#child.exited;
       await reported;
       const first = this.#report.childPid;
-      if (first !== undefined) await awaitEnd(first, this.#clock);
+      if (first !== undefined) await awaitEnd(first, this.#clock, this.#isEnding);
       this.#isGone = true;
       await awaitOutput(this.#child, this.#clock);
       if (this.#failure !== undefined) throw this.#failure;
-      const end = ending(this.#report, exit);
-      const used = usage?.usage ?? unknownUsage;
-      const { cpuMs, peakMemoryBytes, peakProcesses } = used;
-      const wallMs = this.#clock.monotonicMs() - this.#startMs;
-      return {
-        ...end,
-        exceeded: this.#exceeded ?? this.#endedByKernel(end, used),
-        usage: { wallMs, cpuMs, peakMemoryBytes, peakProcesses },
-        ...this.#child.output(),
-      };
+      return this.#reportOf(this.#isDone ? done : ending(this.#report, exit));
     } finally {
       // Nobody waits for that.
       setImmediate(() => this.#child.close());
     }
+  }
+
+  #reportOf(end: Pick<ExitReport, "started" | "exitCode" | "signal">): ExitReport {
+    const used = this.#usage?.usage ?? unknownUsage;
+    const { cpuMs, peakMemoryBytes, peakProcesses } = used;
+    return {
+      ...end,
+      result: this.#callEnd?.result,
+      exceeded: this.#exceeded ?? this.#endedByKernel(end, used),
+      usage: {
+        wallMs: this.#clock.monotonicMs() - this.#startMs,
+        cpuMs,
+        peakMemoryBytes,
+        peakProcesses,
+      },
+      ...this.#child.output(),
+    };
   }
 
   /** Samples the sandbox from the birth of its first process on. */
@@ -220,6 +266,9 @@ export class BwrapExecution implements Execution {
     return limitOfSignal(signal, this.#usage.limits, usage);
   }
 }
+
+/** How a command ended that was killed in place of its exit. */
+const done = { started: true, exitCode: 0, signal: undefined } as const;
 
 const unknownUsage: TotalUsage = {
   cpuMs: undefined,

@@ -5,7 +5,14 @@
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
-import { runNothing, isGone, signalQuietly } from "../proc/processes.ts";
+import {
+  allChildrenOf,
+  childrenOf,
+  isGone,
+  runNothing,
+  signalQuietly,
+  tellsChildren,
+} from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
 /**
@@ -15,6 +22,8 @@ import { SandboxError } from "../sandbox.ts";
 const goneSoonMs = 2;
 /** Milliseconds between looks later on. */
 const goneLookMs = 1;
+/** Milliseconds before each look where only the next call waits: by then it is gone mostly. */
+const patientLookMs = 5;
 /**
  * Milliseconds after which processes that are still there are killed again and the sandbox is given
  * up.
@@ -36,18 +45,43 @@ export function leaveOutOfCoreDumps(): void {
 }
 
 /**
+ * Kills a sandbox's command. Returns whether that was its last process beside the first one; false
+ * also where this host does not tell.
+ */
+export function killLastCommand(firstPid: number): boolean {
+  try {
+    const [command, ...others] = childrenOf(firstPid);
+    if (command === undefined || others.length > 0 || !tellsChildren()) return false;
+    signalQuietly(command, "SIGKILL");
+    // It makes no other from now on (fork(2) fails). Its own children come first: when it ends they
+    // become those of the first process.
+    return (
+      allChildrenOf(command).length === 0 &&
+      childrenOf(firstPid).every((child) => child === command)
+    );
+  } catch {
+    return false;
+  }
+}
+
+/**
  * Waits until a sandbox's first process, and with it every other, is gone (pid_namespaces(7)), and
  * kills it meanwhile. They may be on their way out of the kernel still. Throws SandboxError when it
  * cannot be killed.
+ *
+ * @param isPatient whether nobody waits for it but the next call
  */
-export async function awaitEnd(firstPid: number, clock: Clock): Promise<void> {
+export async function awaitEnd(firstPid: number, clock: Clock, isPatient = false): Promise<void> {
   const beganMs = clock.monotonicMs();
+  // To look at a process that the kernel takes apart is to wait for the kernel.
+  if (isPatient) await clock.sleep(patientLookMs);
   while (!runNothing(firstPid) && !isGone(firstPid)) {
     const passedMs = clock.monotonicMs() - beganMs;
     if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");
     // Others have their turn also where nobody sleeps, which would take more than a short call
     // does.
-    await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
+    if (isPatient) await clock.sleep(patientLookMs);
+    else await (passedMs < goneSoonMs ? othersTurn() : clock.sleep(goneLookMs));
   }
 }

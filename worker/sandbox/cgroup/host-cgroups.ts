@@ -26,13 +26,19 @@ interface OpenedVersion {
   readonly own?: Disposable;
 }
 
+/** Options of {@link openCgroups} that backends pass on. */
+export interface HostCgroupsOptions extends CgroupsOptions {
+  /** The trial whose result decides; {@link tryGroups} unless given. */
+  readonly tryGroups?: typeof tryGroups | undefined;
+}
+
 /**
  * Finds out by trying what this worker may do with control groups, prefers version 2, and removes
  * groups of dead workers. In version 2 the worker and its children move to a group below their own
  * until the result is disposed. Rejects with the signal's reason only.
  */
 export async function openCgroups(
-  options: CgroupsOptions,
+  options: HostCgroupsOptions,
   signal: AbortSignal = AbortSignal.any([]),
 ): Promise<CgroupsFound> {
   const { timesJoin = false } = options;
@@ -53,11 +59,12 @@ export async function openCgroups(
 
 async function open(
   find: (files: CgroupFiles) => CgroupVersion,
-  options: CgroupsOptions,
+  options: HostCgroupsOptions,
   newName: () => string,
   signal: AbortSignal,
 ): Promise<OpenedVersion> {
   const { clock, files = new CgroupFiles(), timesJoin = false } = options;
+  const { tryGroups: run = tryGroups } = options;
   const onRemoveFailed = (error: unknown): void => options.onRemoveFailed(error);
   using undo = new DisposableStack();
   try {
@@ -65,7 +72,7 @@ async function open(
     undo.use(own);
     if (parents.length === 0) return { refusals };
     const candidates = { files, dialect, parents, clock, onRemoveFailed };
-    const tried = await tryGroups(candidates, newName());
+    const tried = await run(candidates, newName());
     signal.throwIfAborted();
     const all = [...refusals, ...tried.refusals];
     if (tried.parents.length === 0) return { refusals: all };

@@ -56,7 +56,7 @@ async function openRuntime(
   const { clock, runtime, onRemoveFailed } = options;
   const client = new ContainerdClient(options, `${ownerTag}-${backend}`);
   const version = await client.ask(["version"], signal);
-  await removeDead(client, root, (error) => onRemoveFailed(error), signal);
+  await removeDead(client, options, signal);
   await makeNamespace(client, root, signal);
   const number = /Server:\s+Version:\s*(\S+)/.exec(version)?.[1] ?? "";
   const technology = ["containerd", number, "with", runtime].filter(Boolean).join(" ");

@@ -55,10 +55,15 @@ export class ContainerdClient {
     await this.ask(["containers", "delete", id]).catch(() => undefined);
   }
 
-  /** Ends all containers of the namespace, and removes it. Rejects with SandboxError. */
+  /**
+   * Ends all containers of the namespace, and removes it; harmless when another process does, too.
+   * Rejects with SandboxError.
+   */
   async removeAll(): Promise<void> {
     const ids = (await this.ask(["containers", "list", "--quiet"])).split("\n").filter(Boolean);
     await Promise.all(ids.map((id) => this.remove(id)));
-    await this.ask(["namespaces", "remove", this.namespace]);
+    await this.ask(["namespaces", "remove", this.namespace]).catch((error: SandboxError) => {
+      if (!String(error.cause).includes("not found")) throw error;
+    });
   }
 }

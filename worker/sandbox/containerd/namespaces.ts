@@ -1,18 +1,17 @@
 /**
  * The containerd namespace of this worker, and those of dead workers.
  */
-import { dirname } from "node:path";
-import { isInUse } from "../../support/files/liveness.ts";
+import type { BackendOptions } from "../sandbox.ts";
+import { isDeadOwner } from "../work/dead-owners.ts";
 import type { ContainerdClient } from "./client.ts";
 
 /** Label with the worker's directory, by which others see whether it lives. */
 const directoryLabel = "secure-tool-runtime.directory";
 
-/** Removes namespaces of dead workers whose directories were beside `root`, with containers. */
+/** Removes the namespaces of dead workers, with their containers. */
 export async function removeDead(
   client: ContainerdClient,
-  root: string,
-  onRemoveFailed: (error: unknown) => void,
+  options: Pick<BackendOptions, "workBase" | "basesBelow" | "onRemoveFailed">,
   signal: AbortSignal,
 ): Promise<void> {
   const lines = (await client.ask(["namespaces", "list"], signal)).split("\n").slice(1);
@@ -22,10 +21,8 @@ export async function removeDead(
       .split(",")
       .find((label) => label.startsWith(`${directoryLabel}=`))
       ?.slice(directoryLabel.length + 1);
-    // A worker of another base may live where this one cannot see it.
-    if (directory === undefined || dirname(directory) !== dirname(root)) continue;
-    if (directory === root || (await isInUse(directory))) continue;
-    await client.in(namespace).removeAll().catch(onRemoveFailed);
+    if (directory === undefined || !(await isDeadOwner(directory, options))) continue;
+    await client.in(namespace).removeAll().catch(options.onRemoveFailed);
   }
 }
 

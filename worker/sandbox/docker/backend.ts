@@ -2,8 +2,8 @@
  * Sandboxes in containers of an engine with the Docker Engine API, a new one for each call.
  */
 import { stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { isInUse } from "../../support/files/liveness.ts";
+import { join } from "node:path";
+import { abortable } from "../../support/timeout.ts";
 import { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { baseEtc, systemDirectories } from "../proc/host.ts";
 import { type Profile, restrictiveProfile } from "../profile.ts";
@@ -17,6 +17,7 @@ import {
   type SharedDirectory,
 } from "../sandbox.ts";
 import { SharedDirectories } from "../shared-directories.ts";
+import { isDeadOwner } from "../work/dead-owners.ts";
 import { WorkDirs } from "../work/work-dirs.ts";
 import { workerLabel } from "./container.ts";
 import { enforcementOf, gapsOf } from "./enforcement.ts";
@@ -73,16 +74,15 @@ export async function openDocker(
   return new DockerBackend(parts, { info, isSeen }, workDirs, shared, opened.move());
 }
 
-/** Removes what workers with the same work directories have left, whose own are not in use. */
+/** Removes what dead workers have left. */
 async function sweepContainers(
   engine: Engine,
-  { workBase, onRemoveFailed }: Pick<BackendOptions, "workBase" | "onRemoveFailed">,
+  options: Pick<BackendOptions, "workBase" | "basesBelow" | "onRemoveFailed">,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const [id, worker] of await engine.labelled(workerLabel, signal)) {
-    if (dirname(worker) !== workBase || (await isInUse(worker))) continue;
-    await engine.remove(id, signal).catch(onRemoveFailed);
-  }
+  for (const [id, worker] of await engine.labelled(workerLabel, signal))
+    if (await isDeadOwner(worker, options))
+      await engine.remove(id, signal).catch(options.onRemoveFailed);
 }
 
 async function present(paths: readonly string[]): Promise<readonly string[]> {
@@ -107,10 +107,10 @@ async function tryOnce(
   const facts = { enforcement: enforcementOf(undefined), unenforced: [] };
   await using sandbox = new ContainerSandbox({ ...parts, facts }, request, await workDirs.take());
   signal.throwIfAborted();
-  const execution = await sandbox.start({ argv: ["/bin/cat"], hasStdin: true });
-  const isSeen = await execution.isSeen;
+  const execution = await sandbox.start({ argv: ["/bin/cat"], hasStdin: true }, signal);
+  const isSeen = await abortable(execution.isSeen, signal);
   execution.stdin?.end();
-  const { exitCode, stderr } = await execution.exited;
+  const { exitCode, stderr } = await abortable(execution.exited, signal);
   if (exitCode !== 0) throw new SandboxError(`cannot run a command: ${stderr.text.trim()}`);
   return isSeen;
 }

@@ -3,6 +3,7 @@
  */
 import type { Limits } from "../../protocol/resource-limits.ts";
 import type { Clock } from "../../support/clock.ts";
+import { abortable } from "../../support/timeout.ts";
 import type { ResourceMonitor } from "../accounting/resource-monitor.ts";
 import { type SandboxCgroups, SandboxUsage } from "../accounting/sandbox-usage.ts";
 import type { SystemDirectory } from "../proc/host.ts";
@@ -20,6 +21,11 @@ import type { WorkDir } from "../work/work-dir.ts";
 import { containerOf, memoryDirectories } from "./container.ts";
 import type { Engine } from "./engine/containers.ts";
 import { ContainerExecution } from "./execution.ts";
+
+/** Removals under way until a new call waits for one of them. */
+const maxRemovals = 64;
+/** For requests whose effect has to be known: the engine goes on with what it was asked for. */
+const unending = new AbortController().signal;
 
 /** What all sandboxes of a worker have in common. */
 export interface ContainerSandboxParts {
@@ -81,28 +87,32 @@ export class ContainerSandbox implements Sandbox {
     return insidePath;
   }
 
-  async start(launch: Launch): Promise<ContainerExecution> {
+  async start(launch: Launch, signal: AbortSignal = unending): Promise<ContainerExecution> {
     if (this.#starting !== undefined) throw new SandboxError("a sandbox is started once");
-    this.#starting = this.#start(launch);
+    this.#starting = this.#start(launch, signal);
     return this.#starting;
   }
 
-  async #start(launch: Launch): Promise<ContainerExecution> {
-    const { engine, clock, ownerId } = this.#parts;
-    const signal = AbortSignal.any([]);
+  async #start(launch: Launch, signal: AbortSignal): Promise<ContainerExecution> {
+    const { engine, clock, ownerId, removals } = this.#parts;
+    signal.throwIfAborted();
+    if (removals.size >= maxRemovals) await abortable(Promise.race(removals), signal);
     await using opened = new AsyncDisposableStack();
     const gateway = this.gatewayPath && (await openGatewaySocket(this.workDir.path, ownerId));
     if (gateway) opened.defer(() => void gateway.destroy());
     const usage = opened.use(await this.#openUsage());
-    const id = await engine.create(this.#container(launch), signal);
-    opened.defer(() => this.#remove(id));
+    const created = engine.create(this.#container(launch), unending);
+    let asked: Promise<unknown> = created;
+    const remove = (): void => this.#remove(created, asked);
+    opened.defer(remove);
+    const id = await abortable(created, signal);
     const hasStdin = launch.hasStdin ?? false;
     const connection = await engine.attach(id, hasStdin, signal);
     opened.defer(() => void connection.destroy());
     const startMs = clock.monotonicMs();
-    await engine.start(id, signal);
+    asked = engine.start(id, unending);
+    await abortable(asked, signal);
     opened.move();
-    const remove = (): void => this.#remove(id);
     return new ContainerExecution(
       { engine, clock, id, connection, hasStdin, gateway: gateway || undefined, usage, remove },
       startMs,
@@ -130,11 +140,16 @@ export class ContainerSandbox implements Sandbox {
     });
   }
 
-  /** In the background: no process is left, and the engine takes longer than an answer should. */
-  #remove(id: string): void {
+  /**
+   * Removes the container after the last request for it, if one was created. In the background: the
+   * engine takes longer than an answer should.
+   */
+  #remove(created: Promise<string>, asked: Promise<unknown>): void {
     const { engine, removals, onRemoveFailed } = this.#parts;
-    const removal = engine
-      .remove(id, AbortSignal.any([]))
+    const removal = Promise.allSettled([created, asked])
+      .then(([container]) =>
+        container.status === "fulfilled" ? engine.remove(container.value, unending) : undefined,
+      )
       .catch(onRemoveFailed)
       .finally(() => removals.delete(removal));
     removals.add(removal);

@@ -2,7 +2,7 @@
  * Processes by their numbers: found, signalled, seen to be gone.
  */
 import { existsSync, writeFileSync } from "node:fs";
-import { readProc } from "./files.ts";
+import { listProc, readProc } from "./files.ts";
 import { type ProcStat, readStat } from "./stat.ts";
 
 /**
@@ -14,7 +14,12 @@ export function childrenOf(pid: number, thread: string | number = pid): readonly
   return children.split(" ").filter(Boolean).map(Number);
 }
 
-/** The same; none also where this process can open nothing more. */
+/** Children of all its threads. Otherwise as {@link childrenOf}. */
+export function allChildrenOf(pid: number): readonly number[] {
+  return listProc(`/proc/${pid}/task`).flatMap((thread) => childrenOf(pid, thread));
+}
+
+/** Those of its first thread; none also where this process can open nothing more. */
 export function knownChildrenOf(pid: number): readonly number[] {
   try {
     return childrenOf(pid);
@@ -90,7 +95,7 @@ export function runNothing(firstPid: number): boolean {
 }
 
 /** Not all kernels are built with lists of children. */
-function tellsChildren(): boolean {
+export function tellsChildren(): boolean {
   return (areChildrenTold ??= existsSync("/proc/thread-self/children"));
 }
 

@@ -47,6 +47,11 @@ export class TreeRemover {
     if (await removePlain(path)) return;
     const budget = { entries: maxEntriesForNode };
     if (await removeSmall(path, budget, maxLevelsForNode).catch(() => false)) return;
+    await this.removeLarge(path);
+  }
+
+  /** The same for a tree that has more than {@link maxEntriesForNode} entries. */
+  async removeLarge(path: string): Promise<void> {
     using _process = await this.#processes.acquire(neverAborted);
     await this.#removeWithProcess(path);
   }

@@ -5,6 +5,7 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
  * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
+import { opendirSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
 import {
   below,
@@ -59,7 +60,7 @@ export interface WorkDir extends AsyncDisposable {
   readonly path: string;
   /** Starts reading `status.pipe`. Call once; the caller owns the channel. */
   readStatuses(onStatus: StatusListener): StatusChannel;
-  /** Writes `runner_args.json`. Call once. */
+  /** Makes `runner_args.json`. Call it once, before anything runs in the directory. */
   writeArguments(text: string): Promise<void>;
   /**
    * Makes a new file in `input/`. Reads or destroys the content's body on every path, at the latest
@@ -74,6 +75,8 @@ export interface WorkDir extends AsyncDisposable {
    * input that the kernel copies, all bytes count as handed over.
    */
   staged(): Amount;
+  /** Whether anything is in `output/`; true also where it cannot be read. */
+  hasOutputs(): boolean;
   /** Opens a regular file with one link in the top directory; undefined for anything else. */
   openLeft(name: string): Promise<LeftFile | undefined>;
   /** Opens at most `maxFiles` regular files with one link in `output/`, sorted by name. */
@@ -87,37 +90,26 @@ export interface WorkDirHandles {
   readonly top: FileHandle;
   readonly input: FileHandle;
   readonly output: FileHandle;
-  /** `runner_args.json`, empty. */
-  readonly args: FileHandle;
   /** `status.pipe`. */
   readonly status: StatusPipe;
 }
 
-/**
- * Opens the descriptors of a new directory, and creates `runner_args.json` in it.
- *
- * @param ownerId host uid and gid of the file's owner, or undefined for the worker's own
- */
-export async function openWorkDirHandles(
-  path: string,
-  ownerId: number | undefined,
-): Promise<WorkDirHandles> {
+/** Opens the descriptors of a new directory. */
+export async function openWorkDirHandles(path: string): Promise<WorkDirHandles> {
   await using opened = new AsyncDisposableStack();
   const take = async (name: string, flags: number): Promise<FileHandle> =>
-    opened.use(await open(`${path}/${name}`, flags, 0o600));
+    opened.use(await open(`${path}/${name}`, flags));
   const opening = [
     take("", openDirectory),
     take(workDirNames.input, openDirectory),
     take(workDirNames.output, openDirectory),
-    take(workDirNames.args, createNew),
   ] as const;
   // After a failure the stack closes each opened handle.
   await Promise.allSettled(opening);
-  const [top, input, output, args] = await Promise.all(opening);
-  if (ownerId !== undefined) await args.chown(ownerId, ownerId);
+  const [top, input, output] = await Promise.all(opening);
   const status = await StatusPipe.open(`${path}/${workDirNames.status}`);
   opened.move();
-  return { top, input, output, args, status };
+  return { top, input, output, status };
 }
 
 /** How a work directory is opened. */
@@ -136,6 +128,7 @@ export interface WorkDirOptions {
 export class OpenWorkDir implements WorkDir {
   readonly path: string;
   readonly #handles: WorkDirHandles;
+  readonly #ownerId: number | undefined;
   readonly #remove: WorkDirOptions["remove"];
   readonly #inputs: Inputs;
   #argsBytes = 0;
@@ -144,6 +137,7 @@ export class OpenWorkDir implements WorkDir {
   constructor(handles: WorkDirHandles, options: WorkDirOptions) {
     this.path = options.path;
     this.#handles = handles;
+    this.#ownerId = options.ownerId;
     this.#remove = options.remove;
     this.#inputs = new Inputs({ ...options, directory: handles.input });
   }
@@ -156,7 +150,9 @@ export class OpenWorkDir implements WorkDir {
 
   async writeArguments(text: string): Promise<void> {
     this.#argsBytes = Buffer.byteLength(text);
-    await this.#handles.args.writeFile(text);
+    await using file = await open(below(this.#handles.top, workDirNames.args), createNew, 0o600);
+    if (this.#ownerId !== undefined) await file.chown(this.#ownerId, this.#ownerId);
+    await file.writeFile(text);
   }
 
   async writeInput(name: string, content: InputContent, signal: AbortSignal): Promise<void> {
@@ -170,6 +166,15 @@ export class OpenWorkDir implements WorkDir {
   staged(): Amount {
     const { bytes, files } = this.#inputs.staged();
     return { bytes: bytes + onDisk(this.#argsBytes), files };
+  }
+
+  hasOutputs(): boolean {
+    try {
+      using directory = opendirSync(below(this.#handles.output, "."));
+      return directory.readSync() !== null;
+    } catch {
+      return true;
+    }
   }
 
   async openLeft(name: string): Promise<LeftFile | undefined> {
@@ -212,10 +217,10 @@ export class OpenWorkDir implements WorkDir {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { top, input, output, args, status } = this.#handles;
+    const { top, input, output, status } = this.#handles;
     status[Symbol.dispose]();
     this.#inputs[Symbol.dispose]();
-    const closed = Promise.allSettled([top, input, output, args].map((handle) => handle.close()));
+    const closed = Promise.allSettled([top, input, output].map((handle) => handle.close()));
     this.#remove(this.path, closed);
   }
 }

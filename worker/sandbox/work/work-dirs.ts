@@ -163,7 +163,7 @@ export class WorkDirs implements AsyncDisposable {
     try {
       if (path !== made) await rename(made, path);
       present = path;
-      const handles = await openWorkDirHandles(path, this.#options.ownerId);
+      const handles = await openWorkDirHandles(path);
       return new OpenWorkDir(handles, {
         path,
         ownerId: this.#options.ownerId,
@@ -184,8 +184,9 @@ export class WorkDirs implements AsyncDisposable {
     this.#closing.abort();
     await Promise.all(this.#retries);
     await this.#liveness[Symbol.asyncDispose]();
+    // It has most of a batch.
     await this.#remover
-      .remove(this.root)
+      .removeLarge(this.root)
       .catch((error: unknown) => this.#options.onRemoveFailed(error));
   }
 

@@ -27,7 +27,8 @@ export async function decodeJson(
   // Compiled code loads the compiled thread, source loads source.
   const thread = new Worker(new URL(`./json-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { bytes, limits },
-    env: {},
+    // Neither are options of the process: some, such as --input-type, let no thread start.
+    ...{ env: {}, execArgv: [] },
   });
   const stop = (): void => void thread.terminate();
   signal.addEventListener("abort", stop, { once: true });

@@ -77,8 +77,11 @@ export class SpanExport implements AsyncDisposable {
     // Compiled code loads the compiled thread, source loads source.
     const file = new URL(`./export-thread${extname(import.meta.url)}`, import.meta.url);
     const resourceLimits = { maxOldGenerationSizeMb: maxMemoryMb };
-    const options = { workerData: settings, env: environment, resourceLimits, name: threadName };
-    this.#thread = new Worker(file, options);
+    this.#thread = new Worker(file, {
+      ...{ workerData: settings, env: environment, resourceLimits, name: threadName },
+      // Some options of the process, such as --input-type, let no thread start.
+      execArgv: [],
+    });
     this.#thread.on("message", (report: ExportReport) => this.#hear(report));
     this.#thread.on("error", (error: Error) => this.#fail(error.message));
     this.#thread.on("exit", () => this.#end());

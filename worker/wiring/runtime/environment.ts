@@ -1,12 +1,11 @@
 /**
  * The worker that a backend of the library is: its configuration, and a manifest of one entry.
  */
-import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Environment } from "../../config/config.ts";
 import type { ProgramLanguage } from "../../protocol/tool-calls/program.ts";
+import { makeHome, workIn } from "./homes.ts";
 
 /** The entry's name in the manifest. */
 export const programEntry = "program";
@@ -32,16 +31,14 @@ export interface RuntimeSettings {
 /** Directory and environment; the caller owns the directory. */
 export interface RuntimeHome extends AsyncDisposable {
   readonly environment: Environment;
+  /** The directory that those of all processes are in. */
+  readonly base: string;
 }
 
 /** Makes the directory, with a manifest in it. */
 export async function makeRuntimeHome(settings: RuntimeSettings): Promise<RuntimeHome> {
-  const base = await ownBase();
-  await sweep(base);
-  const home = await mkdtemp(join(base, `${process.pid}-`));
   await using stack = new AsyncDisposableStack();
-  stack.defer(() => rm(home, { recursive: true, force: true }));
-  await chmod(home, openMode);
+  const { base, path: home } = stack.use(await makeHome());
   const below = async (name: string): Promise<string> => {
     const path = join(home, name);
     await mkdir(path);
@@ -60,7 +57,7 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
     MANIFEST_PATH: manifestPath,
     TOOLS_PYTHON_DIR: modules.python ?? (await below("python")),
     TOOLS_NODE_DIR: modules.node ?? (await below("node")),
-    SANDBOX_WORK_DIR: await below("work"),
+    SANDBOX_WORK_DIR: await below(workIn),
     SANDBOX_MAX_CONCURRENT: String(settings.maxConcurrent),
     SANDBOX_MAX_QUEUED: String(settings.maxQueued),
     SANDBOX_MAX_SUSPENDED: String(settings.maxQueued),
@@ -70,31 +67,5 @@ export async function makeRuntimeHome(settings: RuntimeSettings): Promise<Runtim
     ...settings.variables,
   };
   const owned = stack.move();
-  return { environment, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-/** Sandboxes of another user reach what is below. */
-const openMode = 0o711;
-
-/** The directory of this user's backends. Throws where somebody else has its name. */
-async function ownBase(): Promise<string> {
-  const uid = process.getuid?.();
-  const base = join(tmpdir(), `str-runtime-${uid}`);
-  await mkdir(base, { mode: openMode }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-  });
-  const found = await lstat(base);
-  if (!found.isDirectory() || found.uid !== uid)
-    throw new Error(`${base} is no directory of this user`);
-  await chmod(base, openMode);
-  return base;
-}
-
-/** Removes the directories of processes that have ended without it. */
-async function sweep(base: string): Promise<void> {
-  for (const name of await readdir(base)) {
-    const [, pid] = /^(\d+)-/.exec(name) ?? [];
-    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
-    await rm(join(base, name), { recursive: true, force: true });
-  }
+  return { environment, base, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

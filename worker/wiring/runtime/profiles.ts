@@ -8,7 +8,7 @@ import {
   restrictiveProfile,
 } from "../../sandbox/profile.ts";
 import { limitNames, type Limits } from "../../protocol/resource-limits.ts";
-import type { RuntimeProfile } from "../../runtime/api/request.ts";
+import { type RuntimeProfile, runtimeProfiles } from "../../runtime/api/request.ts";
 
 /** The name of a profile's sandboxes in logs. */
 export function sandboxProfileName(profile: RuntimeProfile): string {
@@ -20,6 +20,11 @@ export function sandboxProfileName(profile: RuntimeProfile): string {
  * of its own. Without either there is no such profile.
  */
 export type Hardening = "filter" | "kernel" | "none";
+
+/** The profiles that a technology keeps. */
+export function keptProfiles(hardening: Hardening): readonly RuntimeProfile[] {
+  return runtimeProfiles.filter((profile) => profile !== "hardened" || hardening !== "none");
+}
 
 /** Sandboxes of a technology: with a minimal root, and without a network. */
 export function runtimeSandboxProfiles(backend: string, hardening: Hardening): Profiles {

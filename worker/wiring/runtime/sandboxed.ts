@@ -16,21 +16,29 @@ import {
 } from "../../runtime/api/backend.ts";
 import { RuntimeError } from "../../runtime/api/errors.ts";
 import type { BoundLimits, Evidence } from "../../runtime/api/limits.ts";
-import type { RuntimeProfile } from "../../runtime/api/request.ts";
+import { type RuntimeProfile, maxTimeoutMs } from "../../runtime/api/request.ts";
 import type { Readiness } from "../../runtime/api/result.ts";
 import type { SandboxedOptions } from "../../runtime/api/sandboxed-options.ts";
 import { BroughtGateways } from "../../runtime/brought-gateways.ts";
 import type { Profiles } from "../../sandbox/profile.ts";
 import { newId } from "../../support/ids.ts";
+import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { createFunctionGateway } from "../../runtime/api/function-gateway.ts";
 import { wireInvoker } from "../calls.ts";
 import { openFoundation } from "../foundation.ts";
 import { createHost } from "../host.ts";
+import { sandboxUid } from "../sandboxes.ts";
 import { type RuntimeSettings, makeRuntimeHome, programEntry } from "./environment.ts";
+import { sweepHomes } from "./homes.ts";
 import { backendLog } from "./log.ts";
 import { closed, executedOf } from "./outcome.ts";
-import { type Hardening, runtimeSandboxProfiles, sandboxProfileName } from "./profiles.ts";
+import {
+  type Hardening,
+  keptProfiles,
+  runtimeSandboxProfiles,
+  sandboxProfileName,
+} from "./profiles.ts";
 import { type TriedInterpreter, heldByAll, tryLimits } from "./trials.ts";
 
 /** What a technology is in the library. */
@@ -68,10 +76,8 @@ export async function openSandboxed(
     const owned = stack.move();
     return defineBackend({
       ...{ kind, languages, readiness, evidence, maxCodeBytes, details: facts },
-      run: (execution, ending) => {
-        if (execution.profile === "hardened" && hardening === "none") throw notHardened(kind);
-        return code.run(execution, ending);
-      },
+      profiles: keptProfiles(hardening),
+      run: (execution, ending) => code.run(execution, ending),
       close: () => owned.disposeAsync(),
     });
   } catch (cause) {
@@ -79,11 +85,6 @@ export async function openSandboxed(
     const detail = `${kind} cannot be used on this host`;
     throw new RuntimeError("RUNTIME_UNAVAILABLE", { detail, cause, op: "open", backend: kind });
   }
-}
-
-function notHardened(kind: string): RuntimeError {
-  const detail = `${kind} has no profile hardened: it has no filter for it and no kernel of its own`;
-  return new RuntimeError("RUNTIME_UNAVAILABLE", { detail, op: "select", retryable: false });
 }
 
 async function openCode(
@@ -102,14 +103,19 @@ async function openCode(
     modules: options.modules ?? {},
     variables: options.variables ?? {},
   };
-  const { environment } = stack.use(await makeRuntimeHome(settings));
+  const { environment, base: basesBelow } = stack.use(await makeRuntimeHome(settings));
   const read = readConfig(environment);
   // The file of profiles is for those of manifests.
   const sandbox = { ...read.sandbox, defaultProfile: settings.defaultProfile };
   const config = { ...read, sandbox };
+  await sweepHomes(basesBelow, sandboxUid(config), (error) =>
+    logEvent(log, "work_directory.remove_failed", { err: error }),
+  );
   const host = createHost(log, environment);
   const profiles = runtimeSandboxProfiles(backend, hardening);
-  const foundation = stack.use(await openFoundation(config, host, signal, { profiles }));
+  const foundation = stack.use(
+    await openFoundation(config, host, signal, { profiles, basesBelow }),
+  );
   const unavailable = foundation.catalog.unavailable(programEntry);
   if (unavailable !== undefined) throw new Error(unavailable.reason);
   const base = foundation.catalog.resolve(programEntry);
@@ -249,7 +255,8 @@ class SandboxedCode implements AsyncDisposable {
       ...{ id, taskId: id, toolName, args: { code, language }, toolConfig: {} },
       caller: { appName: "runtime", userId: "runtime", sessionId: "runtime" },
       ...{ references: new Map(), preloaded: new Map() },
-      timeoutSeconds: seconds + spareSeconds,
+      // A timer cannot wait longer.
+      timeoutSeconds: Math.min(seconds + spareSeconds, maxTimeoutMs / 1000),
       ...{ requestedProfile: undefined, replyTo: "runtime", statusTo: undefined },
       sentAtMs: Date.now(),
     };

@@ -15,8 +15,7 @@ const maxCallMs = 100_000;
 /**
  * @template Loaded
  * @param {() => Promise<Loaded>} load
- * @param {(loaded: Loaded, child: import("../../../../tool-runner/node/forks/runner.js").Child) =>
- *   void} onCall
+ * @param {(description: string, loaded: Loaded, channel: object, child: object) => void} onCall
  */
 export async function park(load, onCall) {
   const addon = openAddon();
@@ -27,7 +26,8 @@ export async function park(load, onCall) {
   const pid = addon.fork();
   if (pid === 0) {
     const own = Number(readlinkSync("/proc/self"));
-    return onCall(loaded, becomeRunner(addon, generators, own));
+    const { description, channel, child } = becomeRunner(addon, generators, own);
+    return onCall(description, loaded, channel, child);
   }
   const status = addon.await(pid, maxCallMs);
   if (status < 0) kill(process.pid, -status);

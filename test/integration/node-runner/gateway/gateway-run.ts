@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { python, runnerEntry } from "../../tool-runner/run-tool.ts";
+import { CallEnd } from "../../../../worker/sandbox/bubblewrap/idle/call-end.ts";
+import { callOf, python, runnerEntry } from "../../tool-runner/run-tool.ts";
 import { main, parkCommand, runnerDir, toolsDirectory } from "../run-node-tool.ts";
 
 /** A line of the runner's. */
@@ -153,15 +154,18 @@ async function runCall(
   const gateway = serving(child.stdio[gatewayFd] as unknown as Duplex, serve);
   const ended = once(child, "exit");
   const output = [text(child.stdout as Readable), text(child.stderr as Readable)] as const;
+  let callEnd: CallEnd | undefined;
   if (isParked) {
     const wake = child.stdio[3] as unknown as Duplex;
     await Promise.race([once(wake, "data"), ended]);
-    await writeFile(argsFile, call);
-    wake.end("call\n");
+    callEnd = new CallEnd(wake, Infinity);
+    wake.end(callOf(call));
   }
   const [exitCode] = (await ended) as [number | null];
   const [stdout, stderr] = await Promise.all(output);
-  const document = await readFile(join(directory, "result.json"), "utf8").catch(() => undefined);
+  const document =
+    callEnd?.result?.toString("utf8") ??
+    (await readFile(join(directory, "result.json"), "utf8").catch(() => undefined));
   return {
     document: document === undefined ? undefined : (JSON.parse(document) as GatewayRun["document"]),
     requests: gateway.requests,

@@ -78,7 +78,7 @@ async function openRunner(context: TestContext) {
 async function make(
   [module, name, args, artifact]: Call,
   sandbox: Omit<Sandbox, "start">,
-  start: () => Promise<Execution>,
+  start: (args: string) => Promise<Execution>,
 ): Promise<object> {
   await using owned = sandbox;
   const { workDir } = owned;
@@ -86,24 +86,26 @@ async function make(
   if (artifact !== undefined) {
     await workDir.writeInput("input.txt", { body: Readable.from(artifact) }, never);
   }
-  await workDir.writeArguments(
-    JSON.stringify({
-      module,
-      function: name,
-      args,
-      artifact_paths: artifact === undefined ? {} : { input_file: inWork("input/input.txt") },
-      tools_dir: insidePaths.nodeTools,
-      result_file: inWork("result.json"),
-      output_dir: inWork("output"),
-      status_pipe: inWork("status.pipe"),
-      user_id: "user-42",
-    }),
-  );
+  const described = JSON.stringify({
+    module,
+    function: name,
+    args,
+    artifact_paths: artifact === undefined ? {} : { input_file: inWork("input/input.txt") },
+    tools_dir: insidePaths.nodeTools,
+    result_file: inWork("result.json"),
+    output_dir: inWork("output"),
+    status_pipe: inWork("status.pipe"),
+    user_id: "user-42",
+  });
   const statuses: string[] = [];
   using channel = workDir.readStatuses((text) => void statuses.push(text));
-  const { exitCode, signal, stdout, stderr } = await (await start()).exited;
+  const { exitCode, signal, stdout, stderr, result: given } = await (await start(described)).exited;
   channel.finish();
-  const result = await readFile(join(workDir.path, "result.json"), "utf8").catch(() => undefined);
+  const file = join(workDir.path, "result.json");
+  const result =
+    given === undefined
+      ? await readFile(file, "utf8").catch(() => undefined)
+      : Buffer.from(given).toString("utf8");
   const outputs = await readdir(join(workDir.path, "output"));
   return { exitCode, signal, stdout, stderr, result, outputs: outputs.toSorted(), statuses };
 }
@@ -126,9 +128,12 @@ test(
       await using prepared = await prepare(runner, call[0]);
       const request = requestOf(prepared);
       const fresh = await backend.acquire(request, never);
-      const cold = await make(call, fresh, () => fresh.start(prepared.launch));
+      const cold = await make(call, fresh, async (args) => {
+        await fresh.workDir.writeArguments(args);
+        return fresh.start(prepared.launch);
+      });
       const parked = await ahead!.park(request, prepared.park!, never);
-      const warm = await make(call, parked, () => parked.wake());
+      const warm = await make(call, parked, (args) => parked.wake(args));
       expect(warm, JSON.stringify(call)).toEqual(cold);
     }
   },

@@ -163,7 +163,7 @@ describe("a far side is refused for", () => {
           const { type } = JSON.parse(data.toString()) as { type: string };
           const described = {
             ...{ type: "description", kind: "any", languages: ["steps"], readiness: "beta" },
-            ...{ evidence: {}, ...description },
+            ...{ profiles: ["standard"], evidence: {}, ...description },
           };
           if (type === "describe") socket.send(JSON.stringify(described));
           if (type === "execute") for (const answer of answers) socket.send(answer);

@@ -42,9 +42,10 @@ async function failureOf(execution: Promise<unknown>): Promise<RuntimeError> {
 
 describe("a remote backend", () => {
   test("is what the far side is", () => {
-    const { kind, languages, readiness, evidence } = backend;
-    expect({ kind, languages, readiness }).toEqual({
+    const { kind, languages, readiness, profiles, evidence } = backend;
+    expect({ kind, languages, readiness, profiles }).toEqual({
       ...{ kind: "remote", languages: ["steps", "more steps"], readiness: "beta" },
+      profiles: ["dev", "standard"],
     });
     expect(evidence).toMatchObject({ memory: "kernel", timeout: "guard" });
   });

@@ -142,6 +142,8 @@ describe("a work directory", () => {
     expect(await permissions(join(workDir.path, "output"))).toBe(`700 ${toolUid}`);
     expect(await permissions(join(workDir.path, "status.pipe"))).toBe(`600 ${toolUid}`);
     expect((await lstat(join(workDir.path, "status.pipe"))).isFIFO()).toBe(true);
+    await workDir.writeArguments("{}");
+    expect(await permissions(join(workDir.path, "runner_args.json"))).toBe(`600 ${toolUid}`);
     expect((await readdir(workDir.path)).toSorted()).toEqual([
       "input",
       "output",

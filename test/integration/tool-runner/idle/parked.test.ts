@@ -15,6 +15,7 @@ import { inheritableDescriptors } from "../../../../worker/support/inherited-des
 import {
   type RunOptions,
   type ToolRun,
+  callOf,
   channelFd,
   python,
   removeWorkDirs,
@@ -49,7 +50,7 @@ async function parkModule(source: string) {
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = Promise.all([once(child, "exit"), text(child.stdout), text(child.stderr)]);
   const channel = child.stdio[channelFd] as unknown as Duplex;
-  return { child, channel, line, ended, workDir, argsFile };
+  return { child, channel, line, ended, workDir };
 }
 
 /**
@@ -79,10 +80,14 @@ describe("a Python runner that waits for its call", () => {
     expect(await ended).toEqual([[0, null], "imported\n", ""]);
   });
 
-  test.for([["an end of file", ""] as const, ["another line", "exit\n"] as const])(
-    "ends at %s, and runs nothing of the tool",
-    async ([, bytes]) => {
-      const source = `
+  test.for([
+    ["an end of file", ""],
+    ["another line", "exit\n"],
+    ["a line without a length", "call\n"],
+    ["a line that does not end", "call 1".padEnd(100, "0")],
+    ["the end of half a call", "call 9\n{}"],
+  ] as const)("ends at %s, and runs nothing of the tool", async ([, bytes]) => {
+    const source = `
 import atexit
 atexit.register(print, "told of its end")
 class Late:
@@ -91,11 +96,10 @@ class Late:
 late = Late()
 def run():
     print("called")`;
-      const { channel, ended } = await parkModule(source);
-      channel.end(bytes);
-      expect(await ended).toEqual([[0, null], "", ""]);
-    },
-  );
+    const { channel, ended } = await parkModule(source);
+    channel.end(bytes);
+    expect(await ended).toEqual([[0, null], "", ""]);
+  });
 
   test.for([
     ["raises", "raise ValueError('no table')", "ValueError: no table"],
@@ -110,9 +114,8 @@ def run():
   });
 
   test("ends with status 1 when what lies there is no call, and says why", async () => {
-    const { channel, ended, argsFile } = await parkModule("");
-    await writeFile(argsFile, "[]");
-    channel.end("call\n");
+    const { channel, ended } = await parkModule("");
+    channel.end(callOf("[]"));
     const complaint =
       "the runner arguments cannot be used: ValueError: the file must hold an object";
     expect(await ended).toEqual([
@@ -151,13 +154,17 @@ imported = traces()
 def run():
     return `;
 
-  test("when the tool runs", async () => {
+  test("when the tool runs, but for the wake channel", async () => {
     const [cold, parked] = await coldAndParked(`${traces}traces()`);
     expect(parked.document).toHaveProperty("result.stdin.3", "");
-    expect(parked.document).toEqual(cold.document);
+    const { descriptors, ...seenCold } = cold.document!["result"] as { descriptors: string[] };
+    expect(parked.document).toEqual({
+      ...cold.document,
+      result: { ...seenCold, descriptors: [...descriptors, "4"].toSorted() },
+    });
   });
 
-  test("when the module is imported, but for the descriptor that its call will come by", async () => {
+  test("when the module is imported, but for the wake channel", async () => {
     const [cold, parked] = await coldAndParked(
       `${traces}{key: value for key, value in imported.items() if key != "descriptors"}`,
     );

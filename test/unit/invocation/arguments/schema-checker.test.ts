@@ -13,6 +13,7 @@ import {
 import { schemaProblem } from "../../../../worker/protocol/discovery/schema-problems.ts";
 import { type Clock, systemClock } from "../../../../worker/support/clock.ts";
 import type { Json, JsonObject } from "../../../../worker/support/json/json.ts";
+import { evaluated } from "../../../support/threads/evaluated.ts";
 
 /** Milliseconds that are added to the system's. */
 let laterMs = 0;
@@ -132,4 +133,16 @@ describe("a schema of alternatives of alternatives", () => {
     expect(schemaProblem(schema)).toBeUndefined();
     await expect(checkShortly(schema, "x")).rejects.toThrow(CheckFailedError);
   });
+});
+
+test("arguments are checked whatever options the process has", async () => {
+  const worker = import.meta.resolve("../../../../worker/");
+  const { stdout } = await evaluated(`
+    import { SchemaChecker } from "${worker}invocation/arguments/schema-checker.ts";
+    import { systemClock } from "${worker}support/clock.ts";
+    await using checker = new SchemaChecker(systemClock);
+    const request = { schema: { type: "string" }, value: 1, coerce: false, isSecret: false };
+    const { mismatch } = await checker.check(request, new AbortController().signal);
+    console.log(mismatch.message);`);
+  expect(stdout).toBe("expected text, found 1\n");
 });

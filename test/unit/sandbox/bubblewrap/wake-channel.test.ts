@@ -65,16 +65,61 @@ describe("what a command says is", () => {
 });
 
 describe("a call", () => {
-  test("is one line, and then the end", async () => {
+  const result = '{"result":{"text":"é"}}';
+  const given = `{"result":${Buffer.byteLength(result)}}\n${result}`;
+  const done = '{"done":true}\n';
+
+  /** What a command says of its call, after it has said that it is ready. */
+  async function ended(pieces: readonly (string | Buffer)[]) {
+    const { channel, theirs, ours } = await open();
+    theirs.write('{"ready":true}\n');
+    await channel.said();
+    const end = await channel.call("{}");
+    let isDone = false;
+    void end.done.then(() => (isDone = true));
+    for (const piece of pieces) {
+      theirs.write(piece);
+      await new Promise(setImmediate);
+    }
+    theirs.end();
+    await expect.poll(() => ours.readableEnded || ours.destroyed || ours.isPaused()).toBe(true);
+    return { result: end.result?.toString(), isDone };
+  }
+
+  test("is a line with its length, and its text", async () => {
     const { channel, theirs } = await open();
     const heard = text(theirs);
-    await channel.call();
-    expect(await heard).toBe("call\n");
+    await channel.call('{"é":1}');
+    channel[Symbol.dispose]();
+    expect(await heard).toBe('call 8\n{"é":1}');
   });
 
   test("does not reach who is not there any more", async () => {
     const { channel, ours } = await open();
     ours.destroy();
-    await expect(channel.call()).rejects.toThrow(SandboxError);
+    await expect(channel.call("{}")).rejects.toThrow(SandboxError);
+  });
+
+  test.for([
+    ["with its result", [given, done]],
+    ["with both at once", [given + done]],
+    ["in pieces of a byte", [...Buffer.from(given + done)].map((byte) => Buffer.of(byte))],
+  ] as const)("ends %s", async ([, pieces]) => {
+    expect(await ended(pieces)).toEqual({ result, isDone: true });
+  });
+
+  test.for([
+    ["nothing", [], undefined],
+    ["a part of a line", ['{"resu'], undefined],
+    ["a part of the result", [given.slice(0, -1)], undefined],
+    ["that it is done without a result", [done], undefined],
+    ["another line", ['{"result":"7"}\n', done], undefined],
+    ["a result beyond any bound", ['{"result":999999999}\n', done], undefined],
+    ["a line without an end", ["x".repeat(5000), done], undefined],
+    ["no end of its result", [given, '{"done":tru'], result],
+    ["another end", [given, "x".repeat(5000), done], result],
+    ["more than its end", [given, `${done}more`], result],
+  ] as const)("is not done by %s", async ([, pieces, left]) => {
+    expect(await ended(pieces)).toEqual({ result: left, isDone: false });
   });
 });

@@ -13,17 +13,15 @@ import socket
 from .descriptors import close_all_but
 from .isolation import TEMPLATE_DIRECTORY, Isolation
 from ..errors import describe
-from ..parked import report, serve
+from ..json_codec import encode
+from ..parked import serve
 from ..runner import warm_up
+from ..wake_channel import WakeChannel
 
 # Purposes of a child's connections: the runner's descriptors, but for that of its first process.
 _ROLES = ("report", "wake", "out", "err")
 _GATEWAY_ROLE = "gateway"
 _GO = b"go\n"
-# From the runner: only its exit with 0 remains. Without it the answer waits until its memory is
-# freed, and comes after 8.9 in place of 7.3 ms. A tool that sends it ends its own sandbox.
-_DONE = signal.SIGRTMAX
-_ALL_BUT_DONE = signal.valid_signals() - {_DONE}
 _SIGNAL_BASE = 128  # An exit code is 128 + the number of a signal, as in shells.
 
 
@@ -31,7 +29,7 @@ class Children:
     """Makes the children of this process."""
 
     def __init__(
-        self, settings: dict, module: str, channel: int, args_file: str, generators: object
+        self, settings: dict, module: str, channel: WakeChannel, generators: object
     ) -> None:
         """Raises KeyError, ValueError or OSError for settings, or a machine, that do not fit."""
         self._isolation = Isolation(settings)
@@ -39,7 +37,6 @@ class Children:
         self._generators = generators
         self._module = module
         self._channel = channel
-        self._args_file = args_file
 
     def make(self, orders: object) -> int:
         """Makes a child for each order. Returns in a child's runner, with its exit status."""
@@ -52,16 +49,16 @@ class Children:
         for order in orders:
             pid = next(pids, None)
             if pid is None:
-                report(self._channel, {"failed": "the template has given out all process ids"})
+                self._channel.report({"failed": "the template has given out all process ids"})
                 continue
             try:
                 first = self._isolation.clone()
             except OSError as error:
-                report(self._channel, {"failed": describe(error)})
+                self._channel.report({"failed": describe(error)})
                 continue
             if first == 0:
                 return self._become_first(order, pid, on_child_end)
-            report(self._channel, {"forked": first})
+            self._channel.report({"forked": first})
         os._exit(0)
 
     def _become_first(self, order: dict, pid: int, on_child_end: object) -> int:
@@ -82,20 +79,17 @@ class Children:
             self._isolation.drop_privileges(order["cpus"])
             # Before the fork: handlers of `os.register_at_fork` are code of the tool.
             self._generators.seed()
-            # Before the fork: the kernel drops signals from inside that a first process ignores.
-            on_done = signal.signal(_DONE, lambda *_: _end(connection, 0))
             runner = os.fork()
             if runner == 0 and os.getpid() != pid:
                 raise OSError(f"process id {pid} is taken")
         except BaseException as error:
             if connection is not None:
-                report(connection, {"failed": describe(error)})
+                _report(connection, {"failed": describe(error)})
             os._exit(1)
         if runner != 0:
             _wait(connection, runner)
-        for number, handler in ((_DONE, on_done), (signal.SIGCHLD, on_child_end)):
-            # None stands for a handler of a library, which cannot be set again.
-            signal.signal(number, handler or signal.SIG_DFL)
+        # None stands for a handler of a library, which cannot be set again.
+        signal.signal(signal.SIGCHLD, on_child_end or signal.SIG_DFL)
         return self._run(wake, out, err, gateway)
 
     def _run(self, wake: int, out: int, err: int, gateway: "int | None") -> int:
@@ -106,7 +100,7 @@ class Children:
         self._isolation.limit()
         warm_up(self._module)
         try:
-            return serve(wake, self._args_file, _report_done, gateway)
+            return serve(WakeChannel(wake), gateway)
         finally:
             # Cycles of objects may hold open files.
             gc.unfreeze()
@@ -120,27 +114,22 @@ def _connect(word: str, role: str) -> int:
     return connection.detach()
 
 
-def _report_done(status: int) -> None:
-    if status == 0:
-        os.kill(1, _DONE)
+def _report(connection: int, message: dict) -> None:
+    os.write(connection, encode(message) + b"\n")
 
 
 def _wait(connection: int, runner: int) -> None:
     """Reaps the processes of the namespace until the runner has ended, reports that, and ends."""
     try:
         # Their handlers are the module's.
-        signal.pthread_sigmask(signal.SIG_SETMASK, _ALL_BUT_DONE)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
         close_all_but({connection})
         pid = 0
         while pid != runner:
             pid, status = os.wait()
         code = os.waitstatus_to_exitcode(status)
-        _end(connection, code if code >= 0 else _SIGNAL_BASE - code)
+        _report(connection, {"exit-code": code if code >= 0 else _SIGNAL_BASE - code})
+        # Exit handlers are the runner's.
+        os._exit(0)
     finally:
         os._exit(1)
-
-
-def _end(connection: int, exit_code: int) -> None:
-    """Ends the first process, and all others with it. Exit handlers are the runner's."""
-    report(connection, {"exit-code": exit_code})
-    os._exit(0)

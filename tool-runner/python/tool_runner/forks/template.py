@@ -9,7 +9,7 @@ import sys
 from .descriptors import close_all_but
 from ..errors import describe
 from ..json_codec import decode
-from ..parked import load, refuse, report, take_parameters
+from ..parked import load, refuse, take_parameters
 from ..runner import fail, prepare
 
 _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}
@@ -22,10 +22,10 @@ def template(argv: "list[str]") -> int:
     if len(argv) != 5:
         return fail("usage: tool_runner --template MODULE TOOLS_DIR RUNNER_ARGS_FILE")
     module, tools_dir, args_file, channel = take_parameters(argv)
-    own_descriptors = {0, 1, 2, channel}
+    own_descriptors = {0, 1, 2, channel.descriptor}
     close_all_but(own_descriptors)
     # Reads no more than there is, and leaves the descriptor to its owner.
-    lines = open(channel, "rb", closefd=False)
+    lines = open(channel.descriptor, "rb", closefd=False)
     line = lines.readline()
     if not line:
         return 0
@@ -42,12 +42,12 @@ def template(argv: "list[str]") -> int:
             stream.flush()
         except Exception:
             pass  # Its reader may be gone. Children have other streams.
-    report(channel, {"ready": True})
+    channel.report({"ready": True})
     return children.make(map(decode, lines))
 
 
 def _prepare_children(
-    settings: dict, module: str, channel: int, args_file: str, own: "set[int]"
+    settings: dict, module: str, channel: object, args_file: str, own: "set[int]"
 ) -> object:
     """Refuses a tool that may not be forked, or whose children cannot be isolated."""
     # After the module, which may have another one by the name of one that these need.
@@ -57,7 +57,7 @@ def _prepare_children(
         from .reseeding import Generators
 
         generators = Generators()
-        children = Children(settings, module, channel, args_file, generators)
+        children = Children(settings, module, channel, generators)
     except Exception as error:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
     places = {path: set() for path in settings["tmpfs"]}

@@ -28,6 +28,8 @@ export interface Guest {
 export interface Thrown {
   readonly text: string;
   readonly stack: string;
+  /** Whether the engine has thrown it for want of memory, and no program by the same words. */
+  readonly isOutOfMemory: boolean;
 }
 
 /** Bounds that the guest keeps and its host checks. */

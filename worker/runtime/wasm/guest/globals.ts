@@ -48,12 +48,21 @@ export function makeGuest(
     if (timers.delete(id)) host.stopTimer(id);
   };
 
+  // Whatever it throws is a rejection that nothing handles, whose reason the host gets.
+  const settled = Promise.resolve();
+  const then = settled.then.bind(settled);
+  const queueMicrotask = (action: () => void): void => {
+    if (typeof action !== "function") throw new TypeError("queueMicrotask takes a function");
+    void then(() => action());
+  };
+
   define("tools", tools);
   define("ToolCallError", ToolCallError);
   define("inputs", {});
   define("display", (value: unknown) => void encode(value, bounds.maxArgsDepth));
   define("setTimeout", setTimeout);
   define("clearTimeout", clearTimeout);
+  define("queueMicrotask", queueMicrotask);
   define("console", {
     ...{ log: print, info: print, debug: print },
     ...{ error: printError, warn: printError, trace: printError },

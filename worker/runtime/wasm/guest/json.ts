@@ -69,7 +69,10 @@ export function makeEncode(): Encode {
 }
 
 /** Class and text of what was thrown, with its causes: tool-runner/node/errors.js. */
-export function makeDescribe(encode: Encode): Guest["describe"] {
+export function makeDescribe(
+  encode: Encode,
+  isOutOfMemory: (thrown: unknown) => boolean,
+): Guest["describe"] {
   const maxCauses = 5;
   const maxCharacters = 4_000;
   const { stringify } = JSON;
@@ -107,6 +110,9 @@ export function makeDescribe(encode: Encode): Guest["describe"] {
   };
   return (thrown) => {
     const stack = isError(thrown) ? attempt(() => `${thrown.stack}`, "") : "";
-    return stringify({ text: textOf(thrown, maxCauses), stack: stack.slice(0, 100_000) });
+    return stringify({
+      ...{ text: textOf(thrown, maxCauses), stack: stack.slice(0, 100_000) },
+      isOutOfMemory: isOutOfMemory(thrown),
+    });
   };
 }

@@ -37,12 +37,12 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
     lost: execution.exited.then(end, end),
     // Everything is mounted where it is called.
     locate: (insidePath) => insidePath,
-    async wake() {
+    async wake(args) {
       if (state === "woken") throw new SandboxError("a parked sandbox is woken once");
       if (state === "ended") throw new SandboxError("a parked sandbox has ended");
       state = "woken";
       execution.beginCall(workDir.staged());
-      await channel.call();
+      execution.endBy(await channel.call(args), () => workDir.hasOutputs());
       return execution;
     },
     async [Symbol.asyncDispose]() {

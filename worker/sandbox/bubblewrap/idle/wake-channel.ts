@@ -4,13 +4,13 @@
  */
 import type { Duplex } from "node:stream";
 import { isJsonObject, parseJson } from "../../../support/json/json.ts";
+import { maxMessageBytes } from "../../../protocol/limits.ts";
 import { SandboxError } from "../../sandbox.ts";
+import { CallEnd } from "./call-end.ts";
 import { readLine } from "./read-line.ts";
 
-/** Bound of the command's one line. */
+/** Bound of the command's first line. */
 const maxLineBytes = 4096;
-
-const callLine = "call\n";
 
 /** The line of a command; `unclear` when it is none that the protocol knows. */
 export type Saying =
@@ -27,21 +27,27 @@ export class WakeChannel implements Disposable {
     this.#stream = stream;
   }
 
-  /** Reads the command's line. Call it once. Never rejects. */
+  /** Reads the command's first line. Call it once. Never rejects. */
   async said(): Promise<Saying> {
     const line = await readLine(this.#stream, maxLineBytes);
     return line === undefined ? { kind: "unclear" } : meaningOf(line);
   }
 
-  /** Wakes the command. Throws SandboxError when it has ended. */
-  async call(): Promise<void> {
+  /**
+   * Hands the command its call, and listens for how it ends. Throws SandboxError when the command
+   * has ended.
+   */
+  async call(args: string): Promise<CallEnd> {
+    const end = new CallEnd(this.#stream, maxMessageBytes);
+    const document = Buffer.from(args);
+    const header = Buffer.from(`call ${document.byteLength}\n`);
     await new Promise<void>((resolve, reject) => {
-      this.#stream.write(callLine, (cause) => {
+      this.#stream.write(Buffer.concat([header, document]), (cause) => {
         if (cause) reject(new SandboxError("a parked sandbox has ended", { cause }));
         else resolve();
       });
     });
-    this.#stream.destroy();
+    return end;
   }
 
   [Symbol.dispose](): void {
