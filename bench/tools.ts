@@ -78,6 +78,7 @@ export const tools: readonly BenchTool[] = [
   ...weights.flatMap((weight): readonly BenchTool[] => [
     { language: "JavaScript", weight, start: "cold" },
     { language: "JavaScript", weight, start: "pool" },
+    { language: "JavaScript", weight, start: "template" },
   ]),
   { language: "TypeScript", weight: "light", start: "cold" },
 ];

@@ -32,7 +32,7 @@ const maxAskedNames = 10_000;
 
 /** Options of an operator, or of a test. */
 export type AttackChoice = Pick<AttackOptions, "attacks" | "profiles" | "known" | "start"> &
-  Partial<Pick<AttackOptions, "programsDir" | "bwrapBin" | "onPlan" | "onRow">> & {
+  Partial<Pick<AttackOptions, "runtime" | "programsDir" | "bwrapBin" | "onPlan" | "onRow">> & {
     /** Wraps the invoker of the attacked worker. */
     readonly wrapInvoker?: (invoker: Invoker) => Invoker;
   };
@@ -76,8 +76,7 @@ async function openAttacked(
     ...config,
     manifestPath,
     toolsPythonDir: toolsDir,
-    // Attacks are in Python only.
-    toolsNodeDir: join(toolsDir, "none"),
+    toolsNodeDir: toolsDir,
     toolsExecutableDir: join(toolsDir, "none"),
     toolsetsDir: undefined,
     sandbox: {

@@ -9,6 +9,7 @@ import { Failure, describe, failureOf, importFailure, printStack, warn } from ".
 import { errorDocument, parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
+/** @import { Child } from "./forks/runner.js" */
 /** @import { Call } from "./protocol.js" */
 /** @import { WakeChannel } from "./wake-channel.js" */
 
@@ -27,7 +28,8 @@ const { execPath, execve, exit, reallyExit } =
 
 const usage =
   "usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR" +
-  " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE";
+  " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE" +
+  " | main.js --template MODULE TOOLS_DIR RUNNER_ARGS_FILE";
 
 /** What the tool leaves running may hold an answer that is already written for this long. */
 const lingerSeconds = 2;
@@ -44,18 +46,19 @@ function main(argv) {
     void import("./warm.js").then(({ warm }) => warm(url, String(argv[2])));
     return;
   }
-  if (argv.length === 4 && argv[0] === "--park") {
-    const [, module = "", toolsDir = ""] = argv;
+  if (argv.length === 4 && (argv[0] === "--park" || argv[0] === "--template")) {
+    const [way, module = "", toolsDir = "", argsFile = ""] = argv;
     const load = async () => {
       if (module !== "") return importModule({ module, tools_dir: toolsDir });
       await (await loadPrograms(toolsDir)).rehearse();
       return undefined;
     };
-    void import("./parked.js").then(({ park }) =>
-      park(load, (description, loaded, channel) =>
-        answer(() => parseCall(description), loaded, channel),
-      ),
-    );
+    /** @type {(description: string, loaded: Loaded | undefined, channel: WakeChannel, child?: Child) => void} */
+    const onCall = (description, loaded, channel, child) =>
+      answer(() => parseCall(description), loaded, channel, child);
+    if (way === "--park") void import("./parked.js").then(({ park }) => park(load, onCall));
+    else
+      void import("./forks/template.js").then(({ template }) => template(load, argsFile, onCall));
     return;
   }
   if (argv.length !== 1) return fail(usage);
@@ -68,8 +71,9 @@ function main(argv) {
  * @param {() => Call} take
  * @param {Loaded} [loaded] a module that was imported ahead of the call
  * @param {WakeChannel} [channel] where the call has come by
+ * @param {Child} [child] where this process is one of a template's
  */
-function answer(take, loaded, channel) {
+function answer(take, loaded, channel, child) {
   let call;
   try {
     call = take();
@@ -80,13 +84,16 @@ function answer(take, loaded, channel) {
   if (statuses.isAbandoned) {
     return fail("nobody reads the status pipe, so the worker is gone");
   }
-  const run = new Run(call, statuses, loaded, channel);
+  const run = new Run(call, statuses, loaded, channel, child);
   // Before the listeners of a module that was imported ahead.
   process.prependListener("uncaughtException", (error) => run.onUncaught(error));
   process.prependListener("beforeExit", () => run.onIdle());
   process.prependListener("exit", (code) => run.onExit(Number(code)));
   // Where every copy of tool.js looks for it.
-  defineProperty(globalThis, gatewayKey, { value: { ...call.gateway } });
+  defineProperty(globalThis, gatewayKey, {
+    value:
+      child?.gateway === undefined ? { ...call.gateway } : { ...call.gateway, fd: child.gateway },
+  });
   void run.start();
 }
 
@@ -116,14 +123,19 @@ class Run {
   #exitStatus = 0;
   #isIdle = false;
   #failureOf = failureOf;
+  #exitAtRest;
+  #exitNow;
 
   /**
    * @param {Call} call
    * @param {StatusPipe} statuses
    * @param {Loaded} [loaded]
    * @param {WakeChannel} [channel]
+   * @param {Child} [child]
    */
-  constructor(call, statuses, loaded, channel) {
+  constructor(call, statuses, loaded, channel, child) {
+    this.#exitAtRest = child?.exit ?? exitAtRest;
+    this.#exitNow = child?.exit ?? endNow;
     this.#call = call;
     this.#statuses = statuses;
     this.#loaded = loaded;
@@ -296,8 +308,8 @@ class Run {
 
   #end() {
     if (this.#isGiven) this.#channel?.finish();
-    if (this.#isIdle) reallyExit.call(process, this.#exitStatus);
-    endNow(this.#exitStatus);
+    if (this.#isIdle) this.#exitAtRest(this.#exitStatus);
+    this.#exitNow(this.#exitStatus);
   }
 }
 
@@ -387,6 +399,15 @@ function toolsOfCall() {
     createRequire(import.meta.url)("./tool.js")
   );
   return loaded.tools;
+}
+
+/**
+ * Ends the process when nothing is running in it.
+ *
+ * @param {number} status
+ */
+function exitAtRest(status) {
+  reallyExit.call(process, status);
 }
 
 /**

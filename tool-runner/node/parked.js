@@ -16,7 +16,8 @@ const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
  * The socket to the worker. The launch has moved it here: at 0 the module would find it as its
  * standard input.
  */
-const channel = new WakeChannel(3);
+export const channelDescriptor = 3;
+const channel = new WakeChannel(channelDescriptor);
 /** Characters of a reason, so that a line of six bytes for each has its room in 4 KiB. */
 const reasonMaxCharacters = 500;
 /** Milliseconds that what the import has started may take to end. */
@@ -41,7 +42,7 @@ export async function park(load, onCall) {
   }
   report({ ready: true });
   // Not even the event loop runs meanwhile.
-  const description = takeCall();
+  const description = takeCall(channel);
   if (description === undefined) return end(0);
   onCall(description, loaded, channel);
 }
@@ -52,7 +53,7 @@ export async function park(load, onCall) {
  * @template Loaded
  * @param {() => Promise<Loaded>} load
  */
-async function loadToRest(load) {
+export async function loadToRest(load) {
   /** @type {() => unknown} */
   let onIdle = () => refuse("its top-level await never ends");
   const whenIdle = () => onIdle();
@@ -82,7 +83,7 @@ function active() {
  * Does what every call does, with nothing: the first time takes a millisecond, most of it for
  * compiling.
  */
-function rehearse() {
+export function rehearse() {
   const call = parseCall(
     `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
   );
@@ -91,10 +92,14 @@ function rehearse() {
   resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
 }
 
-/** The description of the call; undefined where the worker does not need this process. */
-function takeCall() {
+/**
+ * The description of the call; undefined where the worker does not need this process.
+ *
+ * @param {WakeChannel} from
+ */
+export function takeCall(from) {
   try {
-    return channel.takeCall();
+    return from.takeCall();
   } catch {
     return undefined;
   }
@@ -104,13 +109,13 @@ function takeCall() {
  * @param {string} reason
  * @returns {never}
  */
-function refuse(reason) {
+export function refuse(reason) {
   report({ unfit: beginning(reason, reasonMaxCharacters) });
   return end(1);
 }
 
-/** @param {{ ready: true } | { unfit: string }} message */
-function report(message) {
+/** @param {object} message */
+export function report(message) {
   try {
     channel.report(message);
   } catch {
@@ -125,6 +130,6 @@ function report(message) {
  * @param {number} status
  * @returns {never}
  */
-function end(status) {
+export function end(status) {
   return reallyExit.call(process, status);
 }

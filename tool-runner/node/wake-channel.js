@@ -27,7 +27,7 @@ export class WakeChannel {
   /**
    * Sends the worker a line.
    *
-   * @param {{ ready: true } | { unfit: string }} message
+   * @param {object} message
    */
   report(message) {
     writeSync(this.#descriptor, `${stringify(message)}\n`);

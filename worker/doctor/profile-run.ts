@@ -78,10 +78,10 @@ export class ProfileRun implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ProfileRun> {
     const { options, known, canaries, store, profile } = parts;
-    const { programsDir, attacks, workDir } = options;
+    const { programsDir, attacks, workDir, runtime = "python" } = options;
     const { limits } = profile;
     const importTarget = { ...canaries.target, workBase: workDir, limits, round: 1 };
-    const layout = { programsDir, attacks, profile: profile.name, importTarget };
+    const layout = { runtime, programsDir, attacks, profile: profile.name, importTarget };
     const arena = await layOutTools(directory, layout);
     const { manifestPath, toolsDir } = arena;
     const environment = { [canaries.variable]: canaries.token };

@@ -26,6 +26,7 @@ import {
   type NodeSurroundingsOptions,
   type Surroundings,
   argvOf,
+  forkFlags,
 } from "./node/surroundings.ts";
 import type { CodeSource, Interpreter, PreparedTool, ToolRunner } from "./runner.ts";
 import { codeSources, leaseCode } from "./tool-code.ts";
@@ -110,17 +111,19 @@ class NodeRunner implements ToolRunner {
     const visible = held.use(await this.#surroundings.share(of));
     const owned = held.move();
     const argsFile = join(workDirInside, workDirNames.args);
-    const argv = (...rest: readonly string[]) => argvOf(of, profile, ...rest);
+    const ahead = (way: string, flags: readonly string[] = []) => {
+      const rest = [way, tool.module, insidePaths.nodeTools, argsFile];
+      return { argv: [...awayFromStdin, ...argvOf(of, profile, rest, flags)] };
+    };
     return {
       mounts: [...visible.mounts, ...cacheMounts],
       environment: this.#surroundings.environment(tool, of, variables),
       memoryBound: "resident",
       toolsPath: insidePaths.nodeTools,
-      launch: { argv: argv(argsFile) },
+      launch: { argv: argvOf(of, profile, [argsFile]) },
       describing: this.#surroundings.describing,
-      park: {
-        argv: [...awayFromStdin, ...argv("--park", tool.module, insidePaths.nodeTools, argsFile)],
-      },
+      park: ahead("--park"),
+      template: ahead("--template", forkFlags),
       boundReached: ranOutOfHeap,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -198,7 +201,7 @@ class NodeRunner implements ToolRunner {
       over,
     );
     const file = join(insidePaths.nodeTools, of.module);
-    const argv = [...lowPriority, ...argvOf(of, aheadProfile, "--warm", file, output)];
+    const argv = [...lowPriority, ...argvOf(of, aheadProfile, ["--warm", file, output])];
     const execution = await sandbox.start({ argv }, over);
     const stop = (): void => void execution.stop(0).catch(() => undefined);
     over.addEventListener("abort", stop, { once: true });

@@ -233,6 +233,7 @@ __out = {
     ["python", "template"],
     ["typescript", "cold"],
     ["typescript", "pool"],
+    ["typescript", "template"],
   ] as const)("in %s that starts by %s", (language, start) => {
     const tags = start === "template" ? [] : ["full"];
 

@@ -10,6 +10,7 @@ import { rm } from "node:fs/promises";
 import { createToolContext } from "secure-tool-runtime/tool";
 import { Failure, failureOf } from "../../../tool-runner/node/errors.js";
 import { errorDocument, resultDocument } from "../../../tool-runner/node/protocol.js";
+import { forkFlags } from "../../../worker/runners/node/surroundings.ts";
 import { awayFromStdin } from "../../../worker/runners/node.ts";
 import { run } from "../../fixtures/node/any.js";
 import { type RunOptions, type ToolRun, runToolWith } from "../tool-runner/run-tool.ts";
@@ -28,11 +29,23 @@ export const main = [node, "--max-old-space-size=200", join(runnerDir, "main.js"
 /** Starts a runner that waits for its call, as a worker does; its arguments follow. */
 export const parkCommand = [...awayFromStdin, "-u", "PWD", ...main, "--park"];
 
-let isParking = false;
+/** Starts one that waits in a fork of itself. */
+const forkCommand = [
+  ...[...awayFromStdin, "-u", "PWD", node, "--max-old-space-size=200", "--disable-sigusr1"],
+  ...[...forkFlags, "--import", join(import.meta.dirname, "forks/hook.js")],
+  ...[join(runnerDir, "main.js"), "--park"],
+];
+
+let waitingCommand: readonly string[] | undefined;
 
 /** From now on, runners of the test file wait for their calls where they can. */
 export function parkRunners(): void {
-  isParking = true;
+  waitingCommand ??= parkCommand;
+}
+
+/** From now on, runners of the test file wait for their calls in forks where they can. */
+export function forkRunners(): void {
+  waitingCommand ??= forkCommand;
 }
 
 /** Runs one tool to its end. */
@@ -41,7 +54,7 @@ export function runTool(
   functionName: string,
   options: RunOptions = {},
 ): Promise<ToolRun> {
-  const park = isParking ? { park: parkCommand } : {};
+  const park = waitingCommand === undefined ? {} : { park: waitingCommand };
   return runToolWith({ command: main, toolsDir: fixtures, ...park }, module, functionName, options);
 }
 
@@ -62,7 +75,7 @@ export async function answerOf(body: string, options: RunOptions = {}): Promise<
  * and starting Node would show nothing more. Where runners wait for their calls, by one of those.
  */
 export async function answerHere(body: string, args: object = {}): Promise<unknown> {
-  if (isParking) return answerOf(body, { args });
+  if (waitingCommand !== undefined) return answerOf(body, { args });
   const outputDir = await toolsDirectory({});
   const places = { result_file: `${outputDir}/result.json`, tools_dir: fixtures };
   const context = createToolContext({ outputDir });

@@ -112,7 +112,8 @@ describe("the arguments file", () => {
       exitCode: 1,
       stderr:
         "tool_runner: usage: main.js RUNNER_ARGS_FILE | main.js --warm MODULE_FILE CACHE_DIR" +
-        " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE\n",
+        " | main.js --park MODULE TOOLS_DIR RUNNER_ARGS_FILE" +
+        " | main.js --template MODULE TOOLS_DIR RUNNER_ARGS_FILE\n",
     });
   });
 });

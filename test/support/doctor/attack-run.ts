@@ -1,7 +1,7 @@
 /**
  * Attacks as `str-worker doctor --attack` runs them, for tests; and some of them from the command
  * line, for who writes them: `node test/support/doctor/attack-run.ts [--profile NAME] [--start
- * KIND] [--json] [ID…]`.
+ * KIND] [--node] [--json] [ID…]`.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -50,6 +50,7 @@ if (import.meta.main) {
     options: {
       profile: { type: "string" },
       start: { type: "string", default: "usual" },
+      node: { type: "boolean", default: false },
       json: { type: "boolean" },
     },
     allowPositionals: true,
@@ -57,6 +58,7 @@ if (import.meta.main) {
   const isChoice = (word: string): word is StartChoice => startChoices.some((one) => one === word);
   if (!isChoice(values.start)) throw new Error(`--start needs one of ${startChoices.join(", ")}`);
   const report = await attackHere({
+    runtime: values.node ? "node" : "python",
     attacks: attacks.filter(({ id }) => ids.length === 0 || ids.includes(id)),
     profiles: values.profile === undefined ? ["restrictive", "standard"] : [values.profile],
     start: values.start,

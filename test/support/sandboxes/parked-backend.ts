@@ -1,6 +1,6 @@
 /**
- * A backend whose sandboxes are parked before they get a command: the real Python runner waits in
- * each of them, and becomes the command when it is called.
+ * A backend whose sandboxes are parked before they get a command: a real runner waits in each of
+ * them, and becomes the command when it is called.
  */
 import { join } from "node:path";
 import type { TestContext } from "vitest";
@@ -15,6 +15,9 @@ import {
   workDirInside,
 } from "../../../worker/sandbox/sandbox.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
+import { NodeProgram } from "../../../worker/runners/node/program.ts";
+import { forkFlags } from "../../../worker/runners/node/surroundings.ts";
+import { awayFromStdin } from "../../../worker/runners/node.ts";
 import { openBackend } from "../../integration/sandbox/sandbox-host.ts";
 import type { WhenOver } from "../shared.ts";
 
@@ -24,7 +27,34 @@ const project = join(import.meta.dirname, "../../..");
  * are.
  */
 const inside = { runner: "/sandbox/parked/runner", tools: "/sandbox/parked/tools" } as const;
-const module = "exec_call";
+const argsFile = join(workDirInside, workDirNames.args);
+
+/** A runner that waits, as it is started inside. */
+interface WaitingRunner {
+  readonly directory: string;
+  readonly module: string;
+  /** Its command, up to how it waits. */
+  readonly command: readonly string[];
+  /** Where it is not that of the command. */
+  readonly memoryBound?: "resident";
+}
+
+const python: WaitingRunner = {
+  directory: join(project, "tool-runner/python"),
+  module: "exec_call",
+  command: ["/usr/bin/python3", "-I", "-B", join(inside.runner, "tool_runner/__main__.py")],
+};
+
+const node = (executable: string): WaitingRunner => ({
+  directory: join(project, "tool-runner/node"),
+  module: "exec-call.js",
+  command: [
+    ...[...awayFromStdin, executable, "--disable-sigusr1", ...forkFlags],
+    join(inside.runner, "main.js"),
+  ],
+  // V8 reserves more than it uses.
+  memoryBound: "resident",
+});
 
 /**
  * Parks a sandbox with a command that the runner is started by. What it returns owns all that was
@@ -65,13 +95,20 @@ export async function openParkedBackend(
   context: TestContext,
   park: Park,
   whenOver: WhenOver,
+  runtime: "python" | "node" = "python",
 ): Promise<SandboxBackend> {
   const backend = await openBackend(context, {}, whenOver);
   await using opened = new AsyncDisposableStack();
   opened.use(backend);
-  const runner = opened.use(await backend.share(join(project, "tool-runner/python")));
+  const program = opened.use(await NodeProgram.open(process.execPath, backend));
+  const waiting = runtime === "node" ? node(program.executable) : python;
+  const launch = (way: string): Launch => ({
+    argv: [...waiting.command, way, waiting.module, inside.tools, argsFile],
+  });
+  const runner = opened.use(await backend.share(waiting.directory));
   const tools = opened.use(await backend.share(join(project, "test/fixtures/parked")));
   const mounts = [
+    ...program.mounts,
     { source: runner.source, target: inside.runner },
     { source: tools.source, target: inside.tools },
   ];
@@ -83,21 +120,16 @@ export async function openParkedBackend(
     async acquire(request, signal) {
       const ahead = backend.aheadOf?.(request.profile);
       if (ahead === undefined) throw new Error("the backend does nothing ahead of calls");
-      const mounted = { ...request, mounts: [...mounts, ...request.mounts] };
-      return sandboxOf(await park(ahead, mounted, launch, signal));
+      const { memoryBound = request.memoryBound } = waiting;
+      const mounted = { ...request, memoryBound, mounts: [...mounts, ...request.mounts] };
+      return sandboxOf(await park(ahead, mounted, launch, signal), waiting.module);
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-function launch(way: string): Launch {
-  const runner = join(inside.runner, "tool_runner/__main__.py");
-  const argsFile = join(workDirInside, workDirNames.args);
-  return { argv: ["/usr/bin/python3", "-I", "-B", runner, way, module, inside.tools, argsFile] };
-}
-
 /** A parked sandbox in the shape of any other: it is woken with the command as its call. */
-function sandboxOf(parked: ParkedSandbox): Sandbox {
+function sandboxOf(parked: ParkedSandbox, module: string): Sandbox {
   let isStarted = false;
   return {
     backend: parked.backend,
@@ -109,13 +141,13 @@ function sandboxOf(parked: ParkedSandbox): Sandbox {
     async start({ argv }) {
       if (isStarted) throw new SandboxError("a sandbox is started once");
       isStarted = true;
-      return parked.wake(JSON.stringify(callOf(argv)));
+      return parked.wake(JSON.stringify(callOf(argv, module)));
     },
     [Symbol.asyncDispose]: () => parked[Symbol.asyncDispose](),
   };
 }
 
-function callOf(argv: readonly string[]) {
+function callOf(argv: readonly string[], module: string) {
   return {
     module,
     function: "become",

@@ -1,11 +1,13 @@
 /**
- * Templates of a real backend with the real Python runner, and calls of their children, for tests.
+ * Templates of a real backend with the real runners, and calls of their children, for tests.
  */
 import { cp, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type TestContext, onTestFinished } from "vitest";
 import type { Limits } from "../../../worker/protocol/resource-limits.ts";
+import { openNodeRunner } from "../../../worker/runners/node.ts";
 import { openPythonRunner } from "../../../worker/runners/python.ts";
+import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import type { BubblewrapBackend } from "../../../worker/sandbox/bubblewrap/backend.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import {
@@ -15,8 +17,10 @@ import {
   type Template,
   workDirInside,
 } from "../../../worker/sandbox/sandbox.ts";
-import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
+import { systemClock } from "../../../worker/support/clock.ts";
+import { newId } from "../../../worker/support/ids.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
 import {
   never,
   scratchDirectory,
@@ -26,8 +30,33 @@ import {
 import { tool } from "../../unit/manifest/fixtures.ts";
 import { resultTextOf } from "../runners/result-text.ts";
 
+const runnersDir = join(import.meta.dirname, "../../../tool-runner");
+/** Runs the Node tools of templates; the project's own unless said otherwise. */
+let node = join(import.meta.dirname, "../../../node_modules/node/bin/node");
+
+/** From now on, Node tools of the test file run by this program. */
+export function runNodeBy(program: string): void {
+  node = program;
+}
+
+/** Becomes a function of a Python module. */
+const becoming = join(import.meta.dirname, "../../fixtures/template/become.mjs");
+let becomesPython = false;
+
+/** From now on, Python modules of the test file are run in sandboxes of Node, which become them. */
+export function runPythonInNode(): void {
+  becomesPython = true;
+}
+
+/** Whether {@link runPythonInNode} was called. */
+export function isPythonInNode(): boolean {
+  return becomesPython;
+}
+
 /** What a template is opened for. */
 export interface TemplateHostOptions {
+  /** Of the module; `python` unless given. */
+  readonly runtime?: "python" | "node";
   /** Text of the module `tool`; other modules by their paths below the directory of tools. */
   readonly files: Readonly<Record<string, string>>;
   /** A directory whose modules are there as well. */
@@ -84,24 +113,22 @@ async function openTemplateHost(
   backend: BubblewrapBackend,
   options: TemplateHostOptions,
 ): Promise<TemplateHost> {
-  const { module = "tool", files, limits } = options;
+  const becomes = becomesPython && options.runtime === undefined;
+  const { runtime = becomes ? "node" : "python", files, limits } = options;
+  const language = runtime === "node" ? "javascript" : "python";
+  const { module: called = runtime === "node" && !becomes ? "tool.mjs" : "tool" } = options;
+  const module = becomes ? basename(becoming) : called;
   const toolsDir = await temporaryDirectory();
+  if (becomes) await cp(becoming, join(toolsDir, module));
   if (options.toolsFrom !== undefined) await cp(options.toolsFrom, toolsDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(toolsDir, name)), { recursive: true });
     await writeFile(join(toolsDir, name), text);
   }
-  const runner = await openPythonRunner({
-    pythonBin: "/usr/bin/python3",
-    toolsDir,
-    runnerDir: join(import.meta.dirname, "../../../tool-runner/python"),
-    scratchDir: await scratchDirectory(backend),
-    backend,
-    workerEnvironment: {},
-  });
+  const runner = await openRunner(backend, toolsDir, runtime);
   const named = builtInProfiles.get(options.profile ?? "restrictive")!;
   const profile = { ...named, limits: { ...named.limits, ...limits } };
-  const prepared = await runner.prepare(tool("tool", { module }), profile);
+  const prepared = await runner.prepare(tool("tool", { runtime, module }), profile);
   onTestFinished(async () => {
     await prepared[Symbol.asyncDispose]();
     await runner[Symbol.asyncDispose]();
@@ -111,7 +138,12 @@ async function openTemplateHost(
   const request = { ...prepared, mounts: [...prepared.mounts, ...mounts], profile, devices: [] };
 
   const describedCall = (name: string, args: object): string =>
-    JSON.stringify(argumentsOf(module, name, args));
+    JSON.stringify({
+      ...(becomes
+        ? argumentsOf(module, "become", { module: called, name, args }, language)
+        : argumentsOf(module, name, args, language)),
+      tools_dir: prepared.toolsPath,
+    });
   return {
     openTemplate: (signal = never) =>
       backend.aheadOf!(profile)!.openTemplate(request, prepared.template!, signal),
@@ -131,18 +163,33 @@ async function openTemplateHost(
   };
 }
 
-function argumentsOf(module: string, name: string, args: object) {
+async function openRunner(
+  backend: BubblewrapBackend,
+  toolsDir: string,
+  runtime: "python" | "node",
+): Promise<ToolRunner> {
+  const scratchDir = await scratchDirectory(backend);
+  const parts = { toolsDir, scratchDir, backend, workerEnvironment: {} };
+  if (runtime !== "node") {
+    const runnerDir = join(runnersDir, "python");
+    return openPythonRunner({ ...parts, runnerDir, pythonBin: "/usr/bin/python3" });
+  }
+  const runnerDir = join(runnersDir, "node");
+  const log = createLogger("silent", 1);
+  return openNodeRunner({ ...parts, runnerDir, nodeBin: node, clock: systemClock, newId, log });
+}
+
+function argumentsOf(module: string, name: string, args: object, language: string) {
   const inWork = (file: string): string => join(workDirInside, file);
   const called =
     module === ""
-      ? { program: { language: "python" }, args: { code: name, inputs: args } }
+      ? { program: { language }, args: { code: name, inputs: args } }
       : { module, function: name, args };
   return {
     ...called,
     status_pipe: inWork(workDirNames.status),
     result_file: inWork(workDirNames.result),
     output_dir: inWork(workDirNames.output),
-    tools_dir: insidePaths.pythonTools,
   };
 }
 

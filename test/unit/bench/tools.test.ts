@@ -43,12 +43,12 @@ test("each has a module", () => {
   }
 });
 
-test("Python tools start in each way, JavaScript tools in each but by templates", () => {
+test("Python and JavaScript tools start in each way", () => {
   const startModesOf = (language: string) =>
     brokerTools.filter((tool) => tool.language === language).map(({ start }) => start);
   expect(startModesOf("Python")).toEqual(["cold", "pool", "template"]);
-  expect(startModesOf("JavaScript")).toEqual(["cold", "pool"]);
-  expect(warmTools).toHaveLength(3);
+  expect(startModesOf("JavaScript")).toEqual(["cold", "pool", "template"]);
+  expect(warmTools).toHaveLength(4);
 });
 
 test("the flood is not ended by its volume", () => {

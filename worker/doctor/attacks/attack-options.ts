@@ -6,6 +6,7 @@ import type { Logger } from "../../telemetry/logger.ts";
 import type { Attack } from "./attack.ts";
 import type { AttackRow } from "./attack-report.ts";
 import type { StartChoice } from "./attack-starts.ts";
+import type { AttackRuntime } from "./attack-tools.ts";
 import type { AttackedOptions, AttackedWorker } from "./attacked-worker.ts";
 
 /** The chosen attacks, and the host that runs them. */
@@ -16,6 +17,8 @@ export interface AttackOptions {
   /** All profiles of the worker. */
   readonly known: Profiles;
   readonly start: StartChoice;
+  /** `python` unless given. */
+  readonly runtime?: AttackRuntime;
   /** The project's `attacks/`. */
   readonly programsDir: string;
   /** Directories for canaries; `plantCanaries` takes the first that is usable. */

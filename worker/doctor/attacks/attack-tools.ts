@@ -30,8 +30,12 @@ const calledTools = {
 } as const;
 const gateway = { tools: ["called.listed", "called.direct", "called.stays"] } as const;
 
+/** Runtimes of the attacks' tools. Those of `node` become the Python programs. */
+export type AttackRuntime = "python" | "node";
+
 /** Options of {@link layOutTools}. */
 export interface Layout {
+  readonly runtime: AttackRuntime;
   /** The project's `attacks/`. */
   readonly programsDir: string;
   readonly attacks: readonly Attack[];
@@ -59,8 +63,11 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
   await cp(join(programsDir, "baseline"), join(directory, "baseline"), recursive);
   await cp(join(programsDir, "support"), join(toolsDir, "support"), recursive);
   const program = (name: string): Promise<string> => readFile(join(programsDir, name), "utf8");
-  const lay = (module: string, ...texts: readonly string[]): Promise<void> =>
-    writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
+  const lay = async (module: string, ...texts: readonly string[]): Promise<void> => {
+    await writeFile(join(toolsDir, `${module}.py`), texts.join("\n\n"));
+    if (layout.runtime === "node")
+      await writeFile(join(toolsDir, fileOf(module, "node")), becoming(module));
+  };
 
   for (const module of [usefulTool, calledModule])
     await lay(module, await program(`harmless/${module}.py`));
@@ -107,15 +114,38 @@ def attack(target):
 `;
 }
 
+/** Source of a Node tool that becomes this module, or has its answer from the import. */
+function becoming(module: string): string {
+  const name = JSON.stringify(module);
+  const tools = ["attack", either, "called", "stays"].map(
+    (tool) => `export const ${tool} = becomes(${name}, "${tool}");`,
+  );
+  const ahead = `export const attack = answersAhead(${name});`;
+  const imports = `import { answersAhead, becomes } from "./support/becoming.js";`;
+  return [imports, ...(module.startsWith(importPrefix) ? [ahead] : tools)].join("\n");
+}
+
+/** A module as the manifest names it. */
+function fileOf(module: string, runtime: AttackRuntime): string {
+  return runtime === "node" ? `${module}.mjs` : module;
+}
+
+const importPrefix = "import_";
+
 function moduleOf({ id, needsVictim }: Attack, start: AttackStart): string {
-  if (start === "import") return `import_${id}`;
+  if (start === "import") return `${importPrefix}${id}`;
   return needsVictim ? `${id}_or_victim` : id;
 }
 
-function manifestOf({ attacks, profile, importTarget }: Layout): object {
-  const common = { runtime: "python", sandbox_profile: profile };
+function manifestOf({ attacks, profile, importTarget, runtime }: Layout): object {
+  const common = { runtime, sandbox_profile: profile };
   const useful = (["auto", ...startKinds] as const).map((start) => {
-    const entry = { ...common, module: usefulTool, function: "attack", ...startModesOf(start) };
+    const entry = {
+      ...common,
+      module: fileOf(usefulTool, runtime),
+      function: "attack",
+      ...startModesOf(start),
+    };
     return [toolName(start, usefulTool), entry] as const;
   });
   const tools = attackStarts.flatMap((start) =>
@@ -123,7 +153,7 @@ function manifestOf({ attacks, profile, importTarget }: Layout): object {
       .filter((attack) => isMade(attack, start))
       .map((attack) => {
         const name = attack.needsVictim && start !== "import" ? either : "attack";
-        const callable = { module: moduleOf(attack, start), function: name };
+        const callable = { module: fileOf(moduleOf(attack, start), runtime), function: name };
         const entry = {
           ...common,
           ...callable,
@@ -137,7 +167,10 @@ function manifestOf({ attacks, profile, importTarget }: Layout): object {
   );
   const called = Object.entries(calledTools).map(
     ([name, entry]) =>
-      [name, { ...common, module: calledModule, start: "cold", ...entry }] as const,
+      [
+        name,
+        { ...common, module: fileOf(calledModule, runtime), start: "cold", ...entry },
+      ] as const,
   );
   return { version: 1, tools: Object.fromEntries([...useful, ...called, ...tools]) };
 }

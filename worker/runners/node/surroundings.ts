@@ -170,11 +170,15 @@ export class NodeSurroundings implements AsyncDisposable {
   }
 }
 
+/** For a Node that is forked: a child has no threads that V8 could give work to. */
+export const forkFlags = ["--single-threaded", "--v8-pool-size=1"] as const;
+
 /** The command line of the tool runner. */
 export function argvOf(
   { program }: Surroundings,
   { limits }: Profile,
-  ...rest: readonly string[]
+  rest: readonly string[],
+  flags: readonly string[] = [],
 ): readonly string[] {
   const heapMebibytes = Math.floor((limits.memoryBytes * heapShare) / bytesPerMebibyte);
   return [
@@ -182,6 +186,7 @@ export function argvOf(
     `--max-old-space-size=${heapMebibytes}`,
     // No signal opens a debugger on the network that a tool may share with the host.
     "--disable-sigusr1",
+    ...flags,
     join(insidePaths.runner, "main.js"),
     ...rest,
   ];
