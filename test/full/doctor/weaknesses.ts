@@ -817,8 +817,8 @@ export function memoryDirectories(`,
       },
       {
         file: bwrapExecution,
-        from: "if (first !== undefined) await awaitEnd(first, this.#clock);",
-        to: "if (first === 0) await awaitEnd(first, this.#clock);",
+        from: "if (first !== undefined) await awaitEnd(first, this.#clock, this.#isEnding);",
+        to: "if (first === 0) await awaitEnd(first, this.#clock, this.#isEnding);",
       },
       {
         // Or what is left is killed with the control group, at some time after the answer.

@@ -4,7 +4,13 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { answerHere, answerOf, removeWorkDirs, runBody } from "./run-node-tool.ts";
+import {
+  answerHere,
+  answerOf,
+  removeWorkDirs,
+  requiresResultFile,
+  runBody,
+} from "./run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 
@@ -175,7 +181,8 @@ describe("the size of a result is bounded", () => {
     });
   });
 
-  test("a result appears in one step", { tags: "full" }, async () => {
+  test("a result appears in one step", { tags: "full" }, async (context) => {
+    requiresResultFile(context);
     const sizeBytes = 30_000_000;
     const seenSizes = new Set<number>();
     let isRunning = true;
@@ -197,7 +204,8 @@ describe("the size of a result is bounded", () => {
     expect([...seenSizes]).toEqual([sizeBytes]);
   });
 
-  test("a result that the file system has no room for is an error, not a part of a result", async () => {
+  test("a result that the file system has no room for is an error, not a part of a result", async (context) => {
+    requiresResultFile(context);
     const run = await runBody(ofSize(1_000_000), {
       prefix: ["/usr/bin/prlimit", "--fsize=500000"],
     });
@@ -211,7 +219,8 @@ describe("the size of a result is bounded", () => {
     });
   });
 
-  test("where nothing can be written, the runner says so on stderr and fails", async () => {
+  test("where nothing can be written, the runner says so on stderr and fails", async (context) => {
+    requiresResultFile(context);
     const members = { result_file: "/proc/result.json" };
     expect(await runBody("return 1", { members })).toMatchObject({
       exitCode: 1,

@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { type TestContext, onTestFinished } from "vitest";
 import { rm } from "node:fs/promises";
 import { createToolContext } from "secure-tool-runtime/tool";
 import { Failure, failureOf } from "../../../tool-runner/node/errors.js";
@@ -46,6 +46,14 @@ export function parkRunners(): void {
 /** From now on, runners of the test file wait for their calls in forks where they can. */
 export function forkRunners(): void {
   waitingCommand ??= forkCommand;
+}
+
+/** Skips a test of `result.json` where runners of the test file wait for their calls. */
+export function requiresResultFile(context: Pick<TestContext, "skip">): void {
+  context.skip(
+    waitingCommand !== undefined,
+    "a runner that has waited answers by its wake channel",
+  );
 }
 
 /** Runs one tool to its end. */

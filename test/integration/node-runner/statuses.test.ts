@@ -7,7 +7,13 @@ import { join } from "node:path";
 import { anyCharacter, fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { RunOptions, ToolRun } from "../tool-runner/run-tool.ts";
-import { removeWorkDirs, runBody, statuses, toolsDirectory } from "./run-node-tool.ts";
+import {
+  removeWorkDirs,
+  requiresResultFile,
+  runBody,
+  statuses,
+  toolsDirectory,
+} from "./run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 
@@ -195,7 +201,8 @@ describe("while the reader is behind", () => {
     );
   });
 
-  test("the answer waits, too, for what the tool has sent", async () => {
+  test("the answer waits, too, for what the tool has sent", async (context) => {
+    requiresResultFile(context);
     const receivedBeforeAnswer: number[] = [];
     const run = await runSlowly(`${sending} return { ok: true }`, (texts, wasAnswered) => {
       if (wasAnswered) receivedBeforeAnswer.push(texts.length);

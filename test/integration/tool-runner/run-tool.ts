@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TestContext } from "vitest";
 import { CallEnd } from "../../../worker/sandbox/bubblewrap/idle/call-end.ts";
 import { type Ended, ForkedRuns } from "./forks/forked-runs.ts";
 
@@ -120,6 +121,11 @@ export function startRunners(): void {
 /** Python runners of the test file are forks of one process where they can. */
 export function forkRunners(): void {
   way ??= "forked";
+}
+
+/** Skips a test of `result.json` where Python runners of the test file wait for their calls. */
+export function requiresResultFile(context: Pick<TestContext, "skip">): void {
+  context.skip(way === "parked", "a runner that has waited answers by its wake channel");
 }
 
 /** Runs one tool of any language to its end. The work directory stays until `removeWorkDirs`. */

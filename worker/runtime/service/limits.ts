@@ -41,3 +41,5 @@ export const closeMs = 2_000;
 export const endingMs = 10_000;
 /** Milliseconds that the far side may take longer for its own time limit. */
 export const timeoutGraceMs = 1_000;
+/** Milliseconds by which a timer can end before its time is over. */
+export const timerSlackMs = 2;

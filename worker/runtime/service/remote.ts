@@ -16,7 +16,7 @@ import type { BoundLimits, RuntimeLimits } from "../api/limits.ts";
 import { Connector, unavailable } from "./connect.ts";
 import { type Connection, ConnectionError } from "./connection.ts";
 import { errorOf } from "./failure.ts";
-import { endingMs, handshakeMs, maxRequestBytes, timeoutGraceMs } from "./limits.ts";
+import { endingMs, handshakeMs, maxRequestBytes, timeoutGraceMs, timerSlackMs } from "./limits.ts";
 import type { Description, ExecuteMessage, FarAnswer } from "./messages.ts";
 import type { RemoteOptions } from "./options.ts";
 import { withoutArtifacts } from "../without-artifacts.ts";
@@ -100,7 +100,8 @@ class FarSide {
       return executedOf(await abortable(answered, signal));
     } catch (error) {
       if (signal.aborted) {
-        const isOver = this.#clock.monotonicMs() - startMs >= execution.timeoutMs;
+        const leftMs = execution.timeoutMs - (this.#clock.monotonicMs() - startMs);
+        const isOver = leftMs < timerSlackMs;
         const failure = await this.#end(connection, answered, isOver);
         this.#closing.signal.throwIfAborted();
         throw failure ?? signal.reason;
