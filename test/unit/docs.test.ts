@@ -8,6 +8,7 @@ import { Writable } from "node:stream";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ArtifactReport, formatArtifacts } from "../../bench/artifacts/table.ts";
 import { documentPath, plots, sizingDocumentPath, soakPlotPath } from "../../bench/document.ts";
+import { type BesideReport, formatBeside } from "../../bench/beside/table.ts";
 import { type GatewayReport, formatGateway } from "../../bench/gateway/table.ts";
 import { type NetworkReport, formatNetwork } from "../../bench/network/table.ts";
 import type { BenchReport } from "../../bench/report.ts";
@@ -182,6 +183,7 @@ describe("a table has what the code has:", () => {
     const {
       calls = [],
       artifacts = [],
+      beside = [],
       gateway = [],
       network = [],
       runtime = [],
@@ -190,7 +192,7 @@ describe("a table has what the code has:", () => {
     } = Object.groupBy(
       paths,
       (path) =>
-        /-(artifacts|gateway|network|runtime|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
+        /-(artifacts|beside|gateway|network|runtime|soak|sizing)\.json$/.exec(path)?.[1] ?? "calls",
     );
     const text = read(documentPath);
     const shownOf = <Report>(
@@ -203,6 +205,7 @@ describe("a table has what the code has:", () => {
     const shown = shownOf<BenchReport>(calls, formatReport);
     expect(shown).toHaveLength(1);
     expect(shownOf<ArtifactReport>(artifacts, formatArtifacts)).toHaveLength(1);
+    expect(shownOf<BesideReport>(beside, formatBeside)).toHaveLength(1);
     expect(shownOf<GatewayReport>(gateway, formatGateway)).toHaveLength(1);
     expect(shownOf<NetworkReport>(network, formatNetwork)).toHaveLength(1);
     expect(shownOf<RuntimeReport>(runtime, formatRuntime)).toHaveLength(1);
