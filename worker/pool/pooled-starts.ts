@@ -68,7 +68,7 @@ export class PooledStarts implements Starts {
     const made =
       idle === undefined
         ? held.use(await acquireCold(this.#options, entry, profile, signal))
-        : { ...idle, sandbox: idle.parked, start: (args: string) => idle.parked.wake(args) };
+        : { ...idle, sandbox: idle.parked, start: wakeOf(idle) };
     const owned = held.move();
     return {
       startMode: made.startMode,
@@ -170,4 +170,8 @@ export class PooledStarts implements Starts {
     const isUsual = profileKey(profile) === profileKey(this.#options.profileOf(entry));
     return isUsual ? entry.warm : { ...entry.warm, min: 0 };
   }
+}
+
+function wakeOf({ parked }: IdleSandbox): ToolSandbox["start"] {
+  return (args, signal) => parked.wake(args, signal);
 }

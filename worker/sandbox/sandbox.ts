@@ -237,11 +237,12 @@ export interface ParkedSandbox extends Omit<Sandbox, "start"> {
   readonly privateBytes: number;
   /**
    * Has the command take its call. May be called once. Throws SandboxError when it has ended; then
-   * the call may have started only where the error says so.
+   * the call may have started only where the error says so. Throws the signal's reason, which is
+   * the only end of a wait for a command that does not read.
    *
    * @param args what `runner_args.json` would hold
    */
-  wake(args: string): Promise<Execution>;
+  wake(args: string, signal?: AbortSignal): Promise<Execution>;
 }
 
 /**

@@ -94,7 +94,12 @@ export interface TemplateHost {
    */
   call<T>(template: Template | undefined, name: string, args?: object): Promise<Answer<T>>;
   /** Wakes a child that somebody else disposes. */
-  wake(parked: ParkedSandbox, name: string, args?: object): ReturnType<ParkedSandbox["wake"]>;
+  wake(
+    parked: ParkedSandbox,
+    name: string,
+    args?: object,
+    signal?: AbortSignal,
+  ): ReturnType<ParkedSandbox["wake"]>;
 }
 
 /** Opens one. Skips the test where bubblewrap cannot make sandboxes. */
@@ -159,7 +164,7 @@ async function openTemplateHost(
       await sandbox.workDir.writeArguments(describedCall(name, args));
       return await answerOf<T>(sandbox, await (await sandbox.start(prepared.launch)).exited);
     },
-    wake: (parked, name, args = {}) => parked.wake(describedCall(name, args)),
+    wake: (parked, name, args = {}, signal) => parked.wake(describedCall(name, args), signal),
   };
 }
 

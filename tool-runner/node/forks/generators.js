@@ -17,6 +17,10 @@ const webCrypto = getPrototypeOf(crypto.webcrypto);
 
 /** Random bytes that an import may draw at a time: an id or a key is shorter, a stock longer. */
 const maxDrawnBytes = 64;
+/** And in all. */
+const maxAllDrawnBytes = 256;
+/** Other names of `crypto.randomBytes`. */
+const randomBytesAliases = ["pseudoRandomBytes", "prng", "rng"];
 /** What `randomInt` draws from. */
 const maxRange = 2 ** 48;
 const intBytes = 6;
@@ -29,9 +33,12 @@ const intBytes = 6;
  */
 export class Generators {
   #isImporting = true;
-  #hasDrawn = false;
   #drawnBytes = 0;
-  /** Of the stand-in for `Math.random`, which the module may keep: sfc32. */
+  #allDrawnBytes = 0;
+  /**
+   * Of the stand-in for `Math.random`, which children keep: sfc32. V8 takes a seed of 31 bits, by
+   * which two of some ten thousand children draw alike.
+   */
   #state = new Uint32Array(4);
   /** @type {(() => void)[]} */
   #releases = [];
@@ -44,7 +51,8 @@ export class Generators {
     this.#standIn(crypto, "randomUUID", this.#orOwn(randomUUID, uuid));
     this.#standIn(webCrypto, "randomUUID", this.#orOwn(webCrypto.randomUUID, uuid));
     this.#standIn(crypto, "randomInt", this.#orOwn(randomInt, uncachedInt));
-    this.#measure(crypto, "randomBytes", ([size]) => size);
+    for (const name of ["randomBytes", ...randomBytesAliases])
+      this.#measure(crypto, name, ([size]) => size);
     this.#measure(crypto, "randomFill", sizeOfFill);
     this.#measure(crypto, "randomFillSync", sizeOfFill);
     this.#measure(webCrypto, "getRandomValues", sizeOfFill);
@@ -71,8 +79,11 @@ export class Generators {
   }
 
   #stock() {
-    if (this.#drawnBytes <= maxDrawnBytes) return undefined;
-    return `it has drawn ${this.#drawnBytes} random bytes at a time`;
+    if (this.#drawnBytes > maxDrawnBytes) {
+      return `it has drawn ${this.#drawnBytes} random bytes at a time`;
+    }
+    if (this.#allDrawnBytes <= maxAllDrawnBytes) return undefined;
+    return `it has drawn ${this.#allDrawnBytes} random bytes`;
   }
 
   /**
@@ -98,10 +109,13 @@ export class Generators {
    */
   #measure(owner, name, sizeOf) {
     const own = get(owner, name);
+    if (typeof own !== "function") return;
     const note = this.#orOwn(
       () => undefined,
       (...given) => {
-        this.#drawnBytes = Math.max(this.#drawnBytes, sizeOf(given) || 0);
+        const size = sizeOf(given) || 0;
+        this.#drawnBytes = Math.max(this.#drawnBytes, size);
+        this.#allDrawnBytes += size;
       },
     );
     this.#standIn(owner, name, function (...given) {
@@ -120,13 +134,11 @@ export class Generators {
   #standIn(owner, name, made) {
     const own = standIn(owner, name, made);
     this.#releases.push(() => {
-      const isKept = own === random && this.#hasDrawn;
-      if (get(owner, name) === made && !isKept) defineProperty(owner, name, { value: own });
+      if (get(owner, name) === made && own !== random) defineProperty(owner, name, { value: own });
     });
   }
 
   #random() {
-    this.#hasDrawn ||= this.#isImporting;
     // 53 bits, as V8 has them.
     return ((this.#next() >>> 5) * 2 ** 26 + (this.#next() >>> 6)) / 2 ** 53;
   }
@@ -134,7 +146,7 @@ export class Generators {
   /** 32 bits of sfc32, by Chris Doty-Humphrey. */
   #next() {
     const state = this.#state;
-    const [a = 0, b = 0, c = 0, count = 0] = state;
+    const { 0: a = 0, 1: b = 0, 2: c = 0, 3: count = 0 } = state;
     const sum = (a + b + count) >>> 0;
     state[0] = b ^ (b >>> 9);
     state[1] = c + (c << 3);

@@ -16,6 +16,9 @@ const { runInNewContext } = process.getBuiltinModule("node:vm");
 const trialMs = 5_000;
 
 const threadsModule = /^(?:node:)?worker_threads$/;
+/** In the list of what is loaded. */
+const loadedThreads = "NativeModule worker_threads";
+const { moduleLoadList } = /** @type {NodeJS.Process & { moduleLoadList: string[] }} */ (process);
 
 /** @import { Addon } from "./addon.js" */
 
@@ -82,8 +85,13 @@ function connectToItself(done) {
   });
 }
 
-/** Watches imports until the function that it returns is called: that says what `tryChild` asks. */
+/**
+ * Watches imports until the function that it returns is called: that says what `tryChild` asks. A
+ * module of Node's can also be had without an import.
+ */
 export function watchThreads() {
+  const isLoaded = () => moduleLoadList.includes(loadedThreads);
+  const wasLoaded = isLoaded();
   let usesThreads = false;
   const hooks = registerHooks({
     resolve: (specifier, context, next) => {
@@ -93,6 +101,6 @@ export function watchThreads() {
   });
   return () => {
     hooks.deregister();
-    return usesThreads;
+    return usesThreads || (!wasLoaded && isLoaded());
   };
 }

@@ -93,6 +93,11 @@ export class SandboxUsage implements Disposable {
     };
   }
 
+  /** Whether no other process is in the control group; undefined where none tells. */
+  hasOnly(pids: readonly (number | undefined)[]): boolean | undefined {
+    return this.#group?.processes?.().every((pid) => pids.includes(pid));
+  }
+
   /** Moves a process without children into the control group. Rejects with SandboxError. */
   async enter(pid: number): Promise<void> {
     await this.#group?.add(pid);

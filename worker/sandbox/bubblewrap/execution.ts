@@ -15,7 +15,7 @@ import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren } from "../subprocess.ts";
 import type { CallEnd } from "./idle/call-end.ts";
-import { awaitEnd, killLastCommand } from "./sandbox-processes.ts";
+import { awaitEnd, killOnlyCommand } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
@@ -132,21 +132,24 @@ export class BwrapExecution implements Execution {
   /**
    * Ends the command when it is done, in place of its own exit.
    *
-   * @param hasOutputs whether anything is in `output/`
+   * @param isAwaited whether something waits until all of the sandbox is gone
    */
-  endBy(callEnd: CallEnd, hasOutputs: () => boolean): void {
+  endBy(callEnd: CallEnd, isAwaited: () => boolean): void {
     this.#callEnd = callEnd;
-    void callEnd.done.then(() => this.#finish(hasOutputs));
+    void callEnd.done.then(() => this.#finish(isAwaited));
   }
 
   /** docs/adr/0048-an-answer-when-the-result-is-there.md says why this is enough. */
-  async #finish(hasOutputs: () => boolean): Promise<void> {
+  async #finish(isAwaited: () => boolean): Promise<void> {
     const first = this.#report.childPid;
     if (this.#isGone || first === undefined) return;
     this.#isDone = true;
     this.#usage?.sampleLast();
     this.#usage?.unwatch();
-    if (!killLastCommand(first) || hasOutputs()) return this.#killAll();
+    const command = killOnlyCommand(first);
+    const known = [this.pid, first, command];
+    const isAlone = command !== undefined && (this.#usage?.hasOnly(known) ?? true);
+    if (!isAlone || isAwaited()) return this.#killAll();
     signalQuietly(first, "SIGKILL");
     this.#child.kill("SIGKILL");
     this.#isEnding = true;

@@ -45,22 +45,24 @@ export function leaveOutOfCoreDumps(): void {
 }
 
 /**
- * Kills a sandbox's command. Returns whether that was its last process beside the first one; false
- * also where this host does not tell.
+ * Kills a sandbox's command, and returns its number. Undefined where that was not its only process
+ * beside the first one, or this host does not tell.
  */
-export function killLastCommand(firstPid: number): boolean {
+export function killOnlyCommand(firstPid: number): number | undefined {
   try {
     const [command, ...others] = childrenOf(firstPid);
-    if (command === undefined || others.length > 0 || !tellsChildren()) return false;
+    if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
     signalQuietly(command, "SIGKILL");
-    // It makes no other from now on (fork(2) fails). Its own children come first: when it ends they
-    // become those of the first process.
-    return (
-      allChildrenOf(command).length === 0 &&
-      childrenOf(firstPid).every((child) => child === command)
+    // It makes no other from now on (fork(2) fails). Children of a thread that ends become those of
+    // another one, whose list may have been read: the second look finds them.
+    const isOnly = [1, 2].every(
+      () =>
+        allChildrenOf(command).length === 0 &&
+        childrenOf(firstPid).every((child) => child === command),
     );
+    return isOnly ? command : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

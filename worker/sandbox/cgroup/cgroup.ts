@@ -38,6 +38,11 @@ export interface SandboxCgroup extends AsyncDisposable {
    * refuses: kill the process then. One that is gone is moved.
    */
   add(pid: number): Promise<void>;
+  /**
+   * Processes that live in the group; 0 for each of another pid namespace. Missing where another
+   * program keeps the group.
+   */
+  processes?(): readonly number[];
   /** Usage so far. Call it before the group is disposed. */
   read(): CgroupUsage;
   /** Kills every process in the group. One that is being forked may escape until the disposal. */

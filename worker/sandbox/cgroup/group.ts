@@ -74,6 +74,11 @@ export class CgroupOfSandbox implements SandboxCgroup {
     }
   }
 
+  processes(): readonly number[] {
+    const [group] = this.#groups();
+    return group === undefined ? [] : this.#makings.files.processesIn(group);
+  }
+
   read(): CgroupUsage {
     const { files, dialect, parents } = this.#makings;
     return dialect.usage((control, file) => {

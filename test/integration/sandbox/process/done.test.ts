@@ -2,6 +2,7 @@
  * How a command ends that has given its result: it is killed in place of its exit, and the report
  * does not wait until its processes are gone.
  */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { childrenOf, isGone, runNothing } from "../../../../worker/sandbox/proc/processes.ts";
@@ -11,6 +12,26 @@ import { templateHosts } from "../../../support/sandboxes/template-host.ts";
 import { never } from "../sandbox-host.ts";
 
 const openTemplateHost = templateHosts();
+
+/** Stops itself as soon as it waits for its call. */
+const stopping = `
+import os, signal, threading, time
+
+def stop():
+    while "S" not in open(f"/proc/self/task/{os.getpid()}/stat").read().split(")")[1]:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def run(text):
+    return {}
+
+threading.Thread(target=stop, daemon=True).start()
+`;
+
+async function aborted(signal: AbortSignal): Promise<unknown> {
+  if (!signal.aborted) await once(signal, "abort");
+  return signal.reason;
+}
 
 /** SIGKILL in the masks of proc_pid_status(5). */
 const killBit = 1n << 8n;
@@ -24,13 +45,25 @@ function runsNoCode(pid: number): boolean {
 }
 
 const source = `
-import atexit, os, signal, subprocess, sys, threading, time
+import atexit, ctypes, os, signal, subprocess, sys, threading, time
 
 def run(what=""):
     if what == "output":
         open("output/left", "w").close()
     if what == "process":
         subprocess.Popen(["/bin/sleep", "99"])
+    if what == "process of a thread":
+        started = threading.Event()
+        def start():
+            subprocess.Popen(["/bin/sleep", "99"])
+            started.set()
+            time.sleep(99)
+        for target in (*[lambda: time.sleep(99)] * 3, start):
+            threading.Thread(target=target, daemon=True).start()
+        started.wait()
+    if what == "orphan":
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        subprocess.run(["/bin/sh", "-c", "sleep 99 &"], stdout=subprocess.DEVNULL)
     if what == "thread":
         threading.Thread(target=time.sleep, args=(99,), daemon=True).start()
     if what == "closed":
@@ -108,7 +141,7 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
     { tags: "promise-E5" },
     async (context) => {
       const { host, park } = await open(context);
-      for (const what of ["output", "process"]) {
+      for (const what of ["output", "process", "process of a thread", "orphan"]) {
         await using parked = await park();
         const execution = (await host.wake(parked, "run", { what })) as BwrapExecution;
         const report = await execution.exited;
@@ -140,6 +173,19 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
     expect(report).toMatchObject({ exitCode: 0 });
     expect(textOf(report.result)).toBe('{"result":"7"}');
   });
+
+  test(
+    "is given up with its signal where the command reads nothing",
+    { tags: "promise-E4" },
+    async (context) => {
+      context.skip(way === "template", "a template is not made of a module that runs a thread");
+      const host = await openTemplateHost(context, { files: { "tool.py": stopping } });
+      await using parked = await host.park();
+      const signal = AbortSignal.timeout(300);
+      const waking = host.wake(parked, "run", { text: "x".repeat(2_000_000) }, signal);
+      await expect(waking).rejects.toBe(await aborted(signal));
+    },
+  );
 
   test("ends by its own exit where its tool has spoiled the channel", async (context) => {
     const { host, park } = await open(context);

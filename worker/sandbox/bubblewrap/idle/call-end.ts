@@ -24,8 +24,7 @@ export class CallEnd {
   readonly #stream: Duplex;
   readonly #maxResultBytes: number;
   readonly #isDone = Promise.withResolvers<void>();
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  readonly #held = new Gathered();
   /** Of the document; undefined before its line is there. */
   #resultBytes: number | undefined;
 
@@ -38,41 +37,73 @@ export class CallEnd {
   }
 
   readonly #take = (chunk: Buffer): void => {
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.byteLength;
-    if (this.#heldBytes < (this.#resultBytes ?? 0)) return;
-    let rest = this.#held.length === 1 ? chunk : Buffer.concat(this.#held);
-    if (this.result === undefined) {
-      if (this.#resultBytes === undefined) {
-        const end = rest.indexOf(newline);
-        if (end === -1 && rest.byteLength < maxLineBytes) return;
-        const [, digits] = resultLine.exec(rest.toString("latin1", 0, Math.max(end, 0))) ?? [];
-        if (digits === undefined || Number(digits) > this.#maxResultBytes) return this.#refuse();
-        this.#resultBytes = Number(digits);
-        rest = rest.subarray(end + 1);
-      }
-      this.#hold(rest);
-      if (rest.byteLength < this.#resultBytes) return;
-      this.result = rest.subarray(0, this.#resultBytes);
-      rest = rest.subarray(this.#resultBytes);
-      this.#resultBytes = 0;
-    }
-    this.#hold(rest);
-    const said = rest.toString("latin1");
+    this.#held.add(chunk);
+    if (this.#resultBytes === undefined && !this.#takeLine()) return;
+    if (this.result === undefined && !this.#takeResult(this.#resultBytes ?? 0)) return;
+    const said = this.#held.bytes.toString("latin1");
     if (!doneLine.startsWith(said)) return this.#refuse();
     if (said !== doneLine) return;
     this.#stream.off("data", this.#take).pause();
     this.#isDone.resolve();
   };
 
-  #hold(rest: Buffer): void {
-    this.#held = [rest];
-    this.#heldBytes = rest.byteLength;
+  #takeLine(): boolean {
+    const { bytes } = this.#held;
+    const end = bytes.indexOf(newline);
+    if (end === -1 && bytes.byteLength < maxLineBytes) return false;
+    const [, digits] = resultLine.exec(bytes.toString("latin1", 0, Math.max(end, 0))) ?? [];
+    if (digits === undefined || Number(digits) > this.#maxResultBytes) {
+      this.#refuse();
+      return false;
+    }
+    this.#resultBytes = Number(digits);
+    this.#held.drop(end + 1);
+    return true;
+  }
+
+  #takeResult(sizeBytes: number): boolean {
+    const { bytes } = this.#held;
+    if (bytes.byteLength < sizeBytes) return false;
+    this.result = bytes.subarray(0, sizeBytes);
+    this.#held.drop(sizeBytes);
+    return true;
   }
 
   /** Whoever said that is not heard any more. An honest runner answers by a file, and exits. */
   #refuse(): void {
     this.#stream.off("data", this.#take).destroy();
-    this.#hold(Buffer.alloc(0));
+    this.#held.drop(this.#held.bytes.byteLength);
+  }
+}
+
+/** Bytes in at most twice their memory, also where they come one by one. */
+class Gathered {
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  add(chunk: Buffer): void {
+    const length = this.#length + chunk.byteLength;
+    if (this.#length === 0) this.#buffer = chunk;
+    else {
+      if (length > this.#buffer.byteLength) this.#grow(2 * length);
+      chunk.copy(this.#buffer, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** What was given out of these bytes stays as it is. */
+  drop(count: number): void {
+    this.#buffer = this.#buffer.subarray(count, this.#length);
+    this.#length -= count;
+  }
+
+  #grow(capacity: number): void {
+    const larger = Buffer.allocUnsafe(capacity);
+    this.bytes.copy(larger);
+    this.#buffer = larger;
   }
 }

@@ -1,8 +1,11 @@
 /**
  * A sandbox of bubblewrap's whose command has loaded the tool and waits for its call.
  */
+import { abortable } from "../../../support/timeout.ts";
 import { type ParkedSandbox, type Sandbox, SandboxError } from "../../sandbox.ts";
 import type { WaitingCommand } from "../cold-sandbox.ts";
+
+const neverAborts = new AbortController().signal;
 
 /** What a parked sandbox is made of. */
 export interface ParkedParts {
@@ -37,12 +40,14 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
     lost: execution.exited.then(end, end),
     // Everything is mounted where it is called.
     locate: (insidePath) => insidePath,
-    async wake(args) {
+    async wake(args, signal = neverAborts) {
       if (state === "woken") throw new SandboxError("a parked sandbox is woken once");
       if (state === "ended") throw new SandboxError("a parked sandbox has ended");
       state = "woken";
       execution.beginCall(workDir.staged());
-      execution.endBy(await channel.call(args), () => workDir.hasOutputs());
+      const callEnd = await abortable(channel.call(args), signal);
+      // The ends of connections are told before that of the call.
+      execution.endBy(callEnd, () => workDir.hasOutputs() || (connections?.open ?? 0) > 0);
       return execution;
     },
     async [Symbol.asyncDispose]() {
