@@ -53,7 +53,14 @@ function main(argv) {
       await (await loadPrograms(toolsDir)).rehearse();
       return undefined;
     };
-    /** @type {(description: string, loaded: Loaded | undefined, channel: WakeChannel, child?: Child) => void} */
+    /**
+     * @type {(
+     *   description: string,
+     *   loaded: Loaded | undefined,
+     *   channel: WakeChannel,
+     *   child?: Child,
+     * ) => void}
+     */
     const onCall = (description, loaded, channel, child) =>
       answer(() => parseCall(description), loaded, channel, child);
     if (way === "--park") void import("./parked.js").then(({ park }) => park(load, onCall));
