@@ -2,6 +2,7 @@
  * A trial before the first child: Node does not promise that it can be forked.
  */
 import { describe } from "../errors.js";
+import { standIn } from "./seeding.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { process, Promise: NativePromise } = globalThis;
@@ -16,9 +17,8 @@ const { runInNewContext } = process.getBuiltinModule("node:vm");
 const trialMs = 5_000;
 
 const threadsModule = /^(?:node:)?worker_threads$/;
-/** In the list of what is loaded. */
-const loadedThreads = "NativeModule worker_threads";
-const { moduleLoadList } = /** @type {NodeJS.Process & { moduleLoadList: string[] }} */ (process);
+const { defineProperty } = Object;
+const { apply } = Reflect;
 
 /** @import { Addon } from "./addon.js" */
 
@@ -90,9 +90,11 @@ function connectToItself(done) {
  * module of Node's can also be had without an import.
  */
 export function watchThreads() {
-  const isLoaded = () => moduleLoadList.includes(loadedThreads);
-  const wasLoaded = isLoaded();
   let usesThreads = false;
+  const own = standIn(process, "getBuiltinModule", (name) => {
+    usesThreads ||= threadsModule.test(name);
+    return apply(own, process, [name]);
+  });
   const hooks = registerHooks({
     resolve: (specifier, context, next) => {
       usesThreads ||= threadsModule.test(specifier);
@@ -101,6 +103,7 @@ export function watchThreads() {
   });
   return () => {
     hooks.deregister();
-    return usesThreads || (!wasLoaded && isLoaded());
+    defineProperty(process, "getBuiltinModule", { value: own });
+    return usesThreads;
   };
 }

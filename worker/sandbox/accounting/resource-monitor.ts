@@ -36,8 +36,8 @@ export class ResourceMonitor {
   readonly #active = new Set<Sampled>();
   /** The least recently sampled one comes first. */
   readonly #idle = new Set<Sampled>();
-  /** Those that are not sampled yet. */
-  readonly #later = new Map<Sampled, NodeJS.Timeout>();
+  /** Those that are not sampled yet, and when they will be. */
+  readonly #later = new Map<Sampled, number>();
   readonly #onSampled: () => void;
   #timer: NodeJS.Timeout | undefined;
   #timerDueMs = 0;
@@ -57,11 +57,11 @@ export class ResourceMonitor {
     this.#schedule();
   }
 
-  /** The same, from {@link firstSampleMs} on. */
+  /** The same, from {@link firstSampleMs} on, or as soon as it is urgent. */
   watchLater(sandbox: Sampled): void {
     this.remove(sandbox);
-    const timer = setTimeout(() => this.watch(sandbox), firstSampleMs);
-    this.#later.set(sandbox, timer.unref());
+    this.#later.set(sandbox, performance.now() + firstSampleMs);
+    this.#schedule();
   }
 
   /** Samples a sandbox every {@link idleSampleMs} until it is watched or removed. */
@@ -75,7 +75,6 @@ export class ResourceMonitor {
   remove(sandbox: Sampled): void {
     this.#active.delete(sandbox);
     this.#idle.delete(sandbox);
-    clearTimeout(this.#later.get(sandbox));
     this.#later.delete(sandbox);
   }
 
@@ -85,9 +84,10 @@ export class ResourceMonitor {
   }
 
   #schedule(): void {
-    if (this.#active.size + this.#idle.size === 0) return;
+    const soon = this.#active.size + this.#later.size;
+    if (soon + this.#idle.size === 0) return;
     const nowMs = performance.now();
-    const delayMs = this.#active.size > 0 ? sampleMs : idleSampleMs / this.#idle.size;
+    const delayMs = soon > 0 ? sampleMs : idleSampleMs / this.#idle.size;
     const dueMs = Math.max(nowMs + delayMs, this.#restUntilMs);
     if (this.#timer !== undefined && this.#timerDueMs <= dueMs) return;
     clearTimeout(this.#timer);
@@ -97,6 +97,8 @@ export class ResourceMonitor {
 
   #sampleAll(): void {
     const startMs = ownCpuMs();
+    for (const [sandbox, dueMs] of this.#later)
+      if (performance.now() >= dueMs || sandbox.isUrgent) this.watch(sandbox);
     const urgent = new Set([...this.#active].filter(({ isUrgent }) => isUrgent));
     for (const sandbox of this.#active) {
       const walkMs = urgent.has(sandbox) ? urgentWalkMs / urgent.size : 0;
