@@ -8,14 +8,5 @@ import { parkRunners } from "../../integration/node-runner/run-node-tool.ts";
 
 parkRunners();
 
-await import("../../integration/node-runner/calling.test.ts");
-await import("../../integration/node-runner/context.test.ts");
-await import("../../integration/node-runner/ending.test.ts");
-await import("../../integration/node-runner/examples.test.ts");
-await import("../../integration/node-runner/failures.test.ts");
-await import("../../integration/node-runner/imports.test.ts");
-await import("../../integration/node-runner/json.test.ts");
-await import("../../integration/node-runner/own-context.test.ts");
-await import("../../integration/node-runner/results.test.ts");
-await import("../../integration/node-runner/robustness.test.ts");
-await import("../../integration/node-runner/statuses.test.ts");
+// After it was said how.
+await import("./runner-tests.ts");

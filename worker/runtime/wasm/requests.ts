@@ -1,18 +1,14 @@
 /**
  * Answers requests of programs by the gateway of their execution.
  */
-import {
-  GatewayError,
-  type ProgramGateway,
-  type ToolGateway,
-  invalid,
-} from "../../gateway/gateway.ts";
+import { GatewayError, type ToolGateway, invalid } from "../../gateway/gateway.ts";
 import { answerLine } from "../../gateway/proxy/answer.ts";
 import { ChannelViolation, encodeFrame } from "../../gateway/proxy/frames.ts";
 import { readProgramMessage } from "../../gateway/proxy/messages.ts";
 import { JsonError, parseJson } from "../../support/json/json.ts";
 import { maxMessageBytes, maxRequestBytes } from "./limits.ts";
 import type { ThreadReport } from "./messages.ts";
+import { withoutArtifacts } from "../without-artifacts.ts";
 
 type Request = Extract<ThreadReport, { type: "request" }>;
 
@@ -42,18 +38,4 @@ export async function answerTo(
 
 function errorLine(id: string, { code, op, message, retryable }: GatewayError): Uint8Array {
   return encodeFrame({ type: "error", id, payload: { error: message, code, op, retryable } });
-}
-
-function withoutArtifacts(gateway: ToolGateway): ProgramGateway {
-  return {
-    searchTools: (...given) => gateway.searchTools(...given),
-    listNamespaces: (...given) => gateway.listNamespaces(...given),
-    describeTool: (...given) => gateway.describeTool(...given),
-    listToolExamples: (...given) => gateway.listToolExamples(...given),
-    runTool: (...given) => gateway.runTool(...given),
-    runChain: (...given) => gateway.runChain(...given),
-    loadArtifact: async () => {
-      throw new GatewayError("NOT_ALLOWED", "resolve", "Programs in wasm load no artifacts");
-    },
-  };
 }

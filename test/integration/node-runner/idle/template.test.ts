@@ -187,6 +187,16 @@ describe("a module is unfit for a template of Node that", () => {
       "256 random bytes",
     ],
     [
+      "keeps one that it has drawn by another name",
+      'import crypto from "node:crypto";\ncrypto.pseudoRandomBytes(256);',
+      "256 random bytes",
+    ],
+    [
+      "has gathered one",
+      'import { randomBytes } from "node:crypto";\nfor (let n = 0; n < 5; n++) randomBytes(64);',
+      "320 random bytes",
+    ],
+    [
       "has made a context",
       'import { createContext } from "node:vm";\ncreateContext();',
       "contexts of node:vm",

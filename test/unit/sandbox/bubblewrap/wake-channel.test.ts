@@ -3,8 +3,12 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { CallEnd } from "../../../../worker/sandbox/bubblewrap/idle/call-end.ts";
 import { WakeChannel } from "../../../../worker/sandbox/bubblewrap/idle/wake-channel.ts";
 import { SandboxError } from "../../../../worker/sandbox/sandbox.ts";
 
@@ -106,6 +110,25 @@ describe("a call", () => {
     ["in pieces of a byte", [...Buffer.from(given + done)].map((byte) => Buffer.of(byte))],
   ] as const)("ends %s", async ([, pieces]) => {
     expect(await ended(pieces)).toEqual({ result, isDone: true });
+  });
+
+  test("holds no more of a result that comes byte by byte than twice its bytes", () => {
+    const stream = new PassThrough();
+    const end = new CallEnd(stream, 1_000_000);
+    stream.emit("data", Buffer.from('{"result":200000}\n'));
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const held = () => {
+      collect();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const before = held();
+    for (let count = 0; count < 199_999; count++) stream.emit("data", Buffer.from("x"));
+    // As pieces, each would have some hundred bytes of its own.
+    expect(held() - before).toBeLessThan(5_000_000);
+    stream.emit("data", Buffer.from("x"));
+    expect(end.result).toHaveLength(200_000);
   });
 
   test.for([
