@@ -85,7 +85,8 @@ function toType(value: Json, types: readonly Json[]): Json {
   return types.includes("array") && value !== null ? [value] : value;
 }
 
-function fits(value: Json, types: readonly Json[]): boolean {
+/** Whether a value has one of some types. */
+export function fits(value: Json, types: readonly Json[]): boolean {
   return types.some((type) => {
     switch (type) {
       case "integer":

@@ -1,6 +1,6 @@
 /**
- * Checks values against JSON Schemas in threads with a time limit: the schema of a tool can make a
- * check take years, by a pattern or by alternatives of alternatives.
+ * Checks values against JSON Schemas: in threads with a time limit, unless the value surely fits.
+ * The schema of a tool can make a check take years, by a pattern or by alternatives of alternatives.
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -9,6 +9,7 @@ import type { JsonObject } from "../../support/json/json.ts";
 import { Semaphore } from "../../support/semaphore.ts";
 import { abortable, withTimeout } from "../../support/timeout.ts";
 import type { CheckAnswer, CheckRequest } from "./check.ts";
+import { surelyFits } from "./surely-fits.ts";
 
 /** Threads at once. Calls in flight bound the waiting checks, {@link checkWaitMs} their time. */
 const maxThreads = 2;
@@ -51,11 +52,20 @@ export class SchemaChecker implements AsyncDisposable {
     if (this.#lastKey > 0) return;
     const nothing = { schema: {}, value: null, coerce: false, isSecret: false };
     // The first check reports what is wrong.
-    this.check(nothing, this.#end.signal).catch(() => undefined);
+    this.#checkInThread(nothing, this.#end.signal).catch(() => undefined);
   }
 
   /** Rejects with CheckFailedError, or the signal's reason. */
   async check(request: Omit<CheckRequest, "key">, over: AbortSignal): Promise<CheckAnswer> {
+    over.throwIfAborted();
+    if (surelyFits(request.value, request.schema)) return { ok: true };
+    return await this.#checkInThread(request, over);
+  }
+
+  async #checkInThread(
+    request: Omit<CheckRequest, "key">,
+    over: AbortSignal,
+  ): Promise<CheckAnswer> {
     const { schema } = request;
     const signal = AbortSignal.any([over, this.#end.signal]);
     using _turn = await this.#turn(schema, signal);
