@@ -14,6 +14,8 @@ import {
   startTimeoutMs,
 } from "../environment.ts";
 import { inFlight } from "../measure.ts";
+import { lightTool, pandasTool } from "./names.ts";
+import { installPandas } from "./pandas.ts";
 import { ProcessorGroup } from "../sizing/group.ts";
 import { WorkerProcess } from "../worker-process.ts";
 
@@ -25,10 +27,11 @@ const pauseMs = 60;
 const windows = { count: 6, ms: 3_000 };
 
 /** Tools that do nothing and leave it to the worker how their calls start. */
-const tools = {
+const tools: Readonly<Record<string, object>> = {
+  [lightTool]: entryOf("python", "bench_light"),
   "Python typical": entryOf("python", "bench_typical"),
   "JavaScript typical": entryOf("node", "typical.js"),
-} as const;
+};
 
 function entryOf(runtime: string, module: string) {
   return { runtime, module, function: "nothing", warm: { min: 1, max: 16 } };
@@ -70,26 +73,45 @@ export async function measureBeside(
   rounds: number,
 ): Promise<Omit<MeasuredBeside, "before">> {
   await using base = await makeBase();
-  await using before = await startWorker(base, "before", otherRoot);
-  await using after = await startWorker(base, "after", resolve(import.meta.dirname, "../.."));
+  const pandas = await installPandas(base.path);
+  const served: Served = {
+    ...pandas,
+    tools: { ...tools, ...(pandas && { [pandasTool]: entryOf("python", pandas.module) }) },
+  };
+  await using before = await startWorker(base, "before", otherRoot, served);
+  await using after = await startWorker(
+    base,
+    "after",
+    resolve(import.meta.dirname, "../.."),
+    served,
+  );
   const rows: BesideRow[] = [];
-  for (const tool of Object.keys(tools))
+  for (const tool of Object.keys(served.tools))
     rows.push(await measureTool(tool, [before, after], rounds));
   return { rows };
+}
+
+interface Served {
+  readonly tools: Readonly<Record<string, object>>;
+  /** In place of the benchmark's own. */
+  readonly pythonDir?: string;
 }
 
 async function startWorker(
   base: BenchDirectory,
   name: string,
   root: string,
+  served: Served,
 ): Promise<RunningWorker> {
   await using owned = new AsyncDisposableStack();
   const signal = AbortSignal.timeout(startTimeoutMs);
   const broker = owned.use(await startBroker("dev"));
   const entries = Object.fromEntries(
-    Object.entries(tools).map(([tool, entry]) => [nameOf(tool), entry]),
+    Object.entries(served.tools).map(([tool, entry]) => [nameOf(tool), entry]),
   );
-  const environment = await environmentOf(base.path, name, [], broker.variables, entries);
+  const ofTools = await environmentOf(base.path, name, [], broker.variables, entries);
+  const { pythonDir } = served;
+  const environment = pythonDir ? { ...ofTools, TOOLS_PYTHON_DIR: pythonDir } : ofTools;
   const group = owned.use(makeGroup(name));
   const program = new URL("bench/worker.ts", pathToFileURL(resolve(root) + sep));
   const start = () => WorkerProcess.start(environment, signal, program);
@@ -179,5 +201,5 @@ async function call({ agent }: RunningWorker, tool: string): Promise<void> {
 }
 
 function nameOf(tool: string): string {
-  return tool.replace(" ", "_").toLowerCase();
+  return tool.replaceAll(" ", "_").toLowerCase();
 }

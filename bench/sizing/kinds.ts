@@ -46,6 +46,12 @@ export const kinds: readonly Kind[] = [
   lightKind,
   { name: "Python cold, light", tool: { ...working, start: "cold" }, args: {}, ...busy },
   {
+    name: "JavaScript template, light",
+    tool: { language: "JavaScript", weight: "working", start: "template" },
+    args: {},
+    ...busy,
+  },
+  {
     name: "JavaScript pool, light",
     tool: { language: "JavaScript", weight: "working", start: "pool" },
     args: {},

@@ -116,6 +116,42 @@ export function slotsFor(costs: CallCosts, plant: Omit<Plant, "slots">): number 
   return Math.ceil((1.1 * rate * costs.slotSeconds) / plant.workers);
 }
 
+/** Workers on one machine, and its processors. */
+export interface Machine {
+  readonly workers: number;
+  readonly cores: number;
+  /** Of each worker. */
+  readonly slots: number;
+}
+
+/** Processors of the largest machine that is thought of. */
+const maxCores = 256;
+
+/**
+ * The machine with the fewest processors that serves a rate, and of these with the fewest workers;
+ * broker and caller are elsewhere. Undefined where none does.
+ *
+ * @param idleCores processors that one worker uses without calls
+ */
+export function machineFor(
+  callsPerSecond: number,
+  costs: CallCosts,
+  idleCores: number,
+): Machine | undefined {
+  for (let cores = 1; cores <= maxCores; cores++) {
+    for (let workers = 1; workers <= cores; workers++) {
+      const plant = { workers, cores, idleCores: workers * idleCores, isShared: false };
+      // What is no bound of the machine needs no queueing network.
+      const slots = slotsFor(costs, plant);
+      const { cores: most } = boundsOf(costs, { ...plant, slots });
+      if (most < callsPerSecond) break;
+      if (predict(costs, { ...plant, slots }).callsPerSecond >= callsPerSecond)
+        return { workers, cores, slots };
+    }
+  }
+  return undefined;
+}
+
 /** Calls that run at once in the memory that workers and idle sandboxes leave. */
 function fittingCalls({ memory, workers }: Plant): number {
   if (memory === undefined) return Infinity;

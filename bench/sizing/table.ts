@@ -3,7 +3,14 @@
  */
 import { brokers } from "../names.ts";
 import { type BenchHost, describeHost } from "../report.ts";
-import { type Plant, type Prediction, predict, processorSeconds, slotsFor } from "./model.ts";
+import {
+  type Plant,
+  type Prediction,
+  machineFor,
+  predict,
+  processorSeconds,
+  slotsFor,
+} from "./model.ts";
 import type { MeasuredKind, MeasuredSaturation, MeasuredSizing } from "./run.ts";
 import type { Saturation } from "./saturate.ts";
 import { ownSeconds } from "./use.ts";
@@ -14,6 +21,8 @@ const bytesPerMebibyte = 1024 * 1024;
 export const maxErrorPercent = 15;
 /** Processors of a worker in the table of workers alone. */
 const coreCounts = [1, 2, 4, 8, 16];
+/** Calls a second of one tool, for which machines are shown. */
+const plannedRate = 400;
 
 /** One run, as `bench/results/*-sizing.json` holds it. */
 export interface SizingReport extends MeasuredSizing, BenchHost {}
@@ -60,6 +69,12 @@ export function formatServed(report: SizingReport): string {
     `| tool | ${coreCounts.map((cores) => `${cores} ${cores === 1 ? "core" : "cores"}`).join(" | ")} | template's bound | event loop's |`,
     `|---|${coreCounts.map(() => "---:|").join("")}---:|---:|`,
     ...report.kinds.map(servedLine),
+    "",
+    `For ${plannedRate} calls a second of one tool, the least machine, and the workers on it:`,
+    "",
+    "| tool | cores | workers | slots of each | processor ms of a call |",
+    "|---|---:|---:|---:|---:|",
+    ...report.kinds.map(plannedLine),
   ].join("\n");
 }
 
@@ -135,6 +150,12 @@ function servedLine({ name, costs, calibration }: MeasuredKind): string {
   });
   const template = costs.templateSeconds === 0 ? "" : rate(1 / costs.templateSeconds);
   return `| ${[name, ...cells, template, rate(1 / costs.loop)].join(" | ")} |`;
+}
+
+function plannedLine({ name, costs, calibration }: MeasuredKind): string {
+  const machine = machineFor(plannedRate, costs, calibration.idleWorkerCores);
+  const { cores = "", workers = "", slots = "" } = machine ?? {};
+  return `| ${[name, cores, workers, slots, ms(processorSeconds(costs, false))].join(" | ")} |`;
 }
 
 function measuredRate({ calls, use }: Saturation): number {

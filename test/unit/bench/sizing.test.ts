@@ -7,6 +7,7 @@ import {
   type CallCosts,
   type Plant,
   idleSandboxes,
+  machineFor,
   predict,
   slotsFor,
 } from "../../../bench/sizing/model.ts";
@@ -109,6 +110,26 @@ test("slots are enough for what else binds, and idle sandboxes for a refill", ()
   // 125 calls a second by 16 ms on two processors, for 0.12 s each, and a tenth more.
   expect(slotsFor(costs, alone)).toBe(17);
   expect(idleSandboxes(100, 0.05)).toBe(6);
+});
+
+describe("the least machine for a rate", () => {
+  test("has cores for the calls and for idle workers, and workers for their event loops", () => {
+    // 400 calls of 16 ms are 6.4 processors, and each of two event loops bears 250.
+    expect(machineFor(400, costs, 0)).toMatchObject({ cores: 7, workers: 2 });
+    expect(machineFor(400, costs, 0.75)).toMatchObject({ cores: 9, workers: 2 });
+  });
+
+  test("has workers for the templates, and slots by which it serves the rate", () => {
+    const made = { ...costs, templateSeconds: 0.01 };
+    const machine = machineFor(400, made, 0);
+    expect(machine?.workers).toBeGreaterThan(4);
+    const { callsPerSecond } = predict(made, { idleCores: 0, isShared: false, ...machine! });
+    expect(callsPerSecond).toBeGreaterThanOrEqual(400);
+  });
+
+  test("is none where one call takes all processors", () => {
+    expect(machineFor(400, { ...costs, sandbox: 10 }, 0)).toBeUndefined();
+  });
 });
 
 test("processor time and memory are read from /proc", () => {
