@@ -13,8 +13,11 @@ const run = promisify(execFile);
 const installTimeoutMs = 180_000;
 const requirement = "pandas==2.2.3";
 const module = "bench_pandas";
+/** With OpenBLAS's threads a template cannot be forked: docs/warm-starts.md. */
 const source = `import json
+import os
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import pandas
 
 
