@@ -77,6 +77,32 @@ describe("a template", () => {
     }
   });
 
+  test("has huge pages for what its import left, where the kernel makes them", async (context) => {
+    const read = `
+def huge():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("AnonHugePages"))
+`;
+    const { host, template } = await open(
+      context,
+      `${read}
+import ctypes, mmap
+held = [[number] for number in range(200_000)]
+private = mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE)
+for at in range(0, 4 << 20, 4096):
+    private[at] = 1
+address = ctypes.addressof(ctypes.c_char.from_buffer(private)) + (2 << 20) - 1 & -(2 << 20)
+makes = ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(2 << 20), 25) == 0
+before = huge()
+def run():
+    return {"makes": makes, "more": huge() - before}
+`,
+    );
+    const { result } = await host.call(template, "run");
+    context.skip(result?.["makes"] !== true, "the kernel makes no huge pages when it is asked");
+    expect(result?.["more"]).toBeGreaterThan(0);
+  });
+
   test.for([
     ["a status that it exits with", "import os\ndef run():\n    os._exit(7)\n", { exitCode: 7 }],
     ["the same, said otherwise", "import sys\ndef run():\n    sys.exit(3)\n", { exitCode: 3 }],

@@ -7,6 +7,7 @@ import os
 import sys
 
 from .descriptors import close_all_but
+from .huge_pages import collapse
 from ..errors import describe
 from ..json_codec import decode
 from ..idle.parked import load, refuse, take_parameters
@@ -37,6 +38,7 @@ def template(argv: "list[str]") -> int:
     # Garbage may hold open files.
     gc.collect()
     children = _prepare_children(settings, module, channel, args_file, own_descriptors)
+    collapse()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
