@@ -98,9 +98,9 @@ def run():
     return {"makes": makes, "more": huge() - before}
 `,
     );
-    const { result } = await host.call(template, "run");
-    context.skip(result?.["makes"] !== true, "the kernel makes no huge pages when it is asked");
-    expect(result?.["more"]).toBeGreaterThan(0);
+    const { result } = await host.call<{ makes: boolean; more: number }>(template, "run");
+    context.skip(!result.makes, "the kernel makes no huge pages when it is asked");
+    expect(result.more).toBeGreaterThan(0);
   });
 
   test.for([

@@ -1,6 +1,7 @@
 /**
  * Checks values against JSON Schemas: in threads with a time limit, unless the value surely fits.
- * The schema of a tool can make a check take years, by a pattern or by alternatives of alternatives.
+ * The schema of a tool can make a check take years, by a pattern or by alternatives of
+ * alternatives.
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";

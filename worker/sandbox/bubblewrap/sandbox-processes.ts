@@ -8,6 +8,7 @@ import type { Clock } from "../../support/clock.ts";
 import {
   allChildrenOf,
   childrenOf,
+  exists,
   isGone,
   runNothing,
   signalQuietly,
@@ -24,6 +25,8 @@ const goneSoonMs = 2;
 const goneLookMs = 1;
 /** Milliseconds before each look where only the next call waits: by then it is gone mostly. */
 const patientLookMs = 5;
+/** Milliseconds for which such a look only asks whether the process is there. */
+const glanceMs = 50;
 /**
  * Milliseconds after which processes that are still there are killed again and the sandbox is given
  * up.
@@ -75,10 +78,13 @@ export function killOnlyCommand(firstPid: number): number | undefined {
  */
 export async function awaitEnd(firstPid: number, clock: Clock, isPatient = false): Promise<void> {
   const beganMs = clock.monotonicMs();
+  let passedMs = 0;
   // To look at a process that the kernel takes apart is to wait for the kernel.
   if (isPatient) await clock.sleep(patientLookMs);
-  while (!runNothing(firstPid) && !isGone(firstPid)) {
-    const passedMs = clock.monotonicMs() - beganMs;
+  const hasEnded = (): boolean =>
+    isPatient && passedMs < glanceMs ? !exists(firstPid) : runNothing(firstPid) || isGone(firstPid);
+  while (!hasEnded()) {
+    passedMs = clock.monotonicMs() - beganMs;
     if (passedMs > goneTimeoutMs) throw new SandboxError(`process ${firstPid} cannot be killed`);
     signalQuietly(firstPid, "SIGKILL");
     // Others have their turn also where nobody sleeps, which would take more than a short call

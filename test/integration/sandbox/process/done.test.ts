@@ -3,8 +3,8 @@
  * does not wait until its processes are gone.
  */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { readProc } from "../../../../worker/sandbox/proc/files.ts";
 import { childrenOf, isGone, runNothing } from "../../../../worker/sandbox/proc/processes.ts";
 import { readStat } from "../../../../worker/sandbox/proc/stat.ts";
 import type { BwrapExecution } from "../../../../worker/sandbox/bubblewrap/execution.ts";
@@ -39,7 +39,9 @@ const killBit = 1n << 8n;
 /** Whether a process runs no code of its own any more: killed, exiting or gone. */
 function runsNoCode(pid: number): boolean {
   if (isGone(pid) || readStat(`/proc/${pid}`)?.isExiting !== false) return true;
-  const status = readFileSync(`/proc/${pid}/status`, "latin1");
+  const status = readProc(`/proc/${pid}/status`);
+  // It is gone by now.
+  if (status === "") return true;
   const masks = [...status.matchAll(/^S(?:ig|hd)Pnd:\s+([0-9a-f]+)$/gm)];
   return masks.some(([, mask]) => (BigInt(`0x${mask}`) & killBit) !== 0n);
 }
