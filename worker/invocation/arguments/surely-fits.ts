@@ -67,7 +67,11 @@ class Look {
       case "minLength":
         return typeof value !== "string" || this.#lengthOf(value) >= Number(bound);
       case "maxLength":
-        return typeof value !== "string" || this.#lengthOf(value) <= Number(bound);
+        return (
+          typeof value !== "string" ||
+          value.length <= Number(bound) ||
+          this.#lengthOf(value) <= Number(bound)
+        );
       case "minItems":
         return !Array.isArray(value) || value.length >= Number(bound);
       case "maxItems":
