@@ -1,7 +1,7 @@
 /**
- * Builds the addon of `tool-runner/node/forks/native` for every processor, with a compiler from
- * PyPI that has the headers of all of them. One build serves glibc and musl: it is linked with
- * neither.
+ * Builds the native part of templates, `tool-runner/native`, for every processor and language, with
+ * a compiler from PyPI that has the headers of all of them. One build serves glibc and musl: it is
+ * linked with neither.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -14,75 +14,128 @@ const run = promisify(execFile);
 
 /** Its version decides the bytes of a build. */
 const compiler = "ziglang==0.17.1";
-/** By the name that Node has for a processor. The version is that of the headers. */
-const targets = { x64: "x86_64-linux-gnu.2.28", arm64: "aarch64-linux-gnu.2.28" } as const;
+/** Names of a processor: Node's, and that of the compiler and of uname(2). */
+const processors = [
+  { arch: "x64", machine: "x86_64" },
+  { arch: "arm64", machine: "aarch64" },
+] as const;
+type Processor = (typeof processors)[number];
+
+/** Whose headers are used, and their version. */
+const system = "linux-gnu.2.28";
+
+const common = ["child.c", "isolation.c", "system.c"];
+/** What a language loads, below `tool-runner`, and its sources. */
+const builds = [
+  {
+    path: ({ arch }: Processor) => `node/forks/native/${arch}.node`,
+    sources: [...common, "loop.c", "node.c"],
+  },
+  {
+    path: ({ machine }: Processor) => `python/tool_runner/forks/native/${machine}.so`,
+    sources: [...common, "python.c"],
+  },
+];
 
 const compilerFlags = [
   ...["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"],
   // Nothing of a C library but the functions that the sources name.
   ...["-fPIC", "-fno-stack-protector", "-fvisibility=hidden"],
 ];
-/** A function that the program lacks is noticed when the addon is loaded. */
+/** A function that the program lacks is noticed when the part is loaded. */
 const linkerFlags = ["-shared", "-nostdlib", "-Wl,-z,now", "-s"];
 
-export const addonDirectory = join(import.meta.dirname, "../tool-runner/node/forks/native");
-const recordName = "build.json";
+/** Of this checkout: the runners of all languages. */
+export const runnersDirectory = join(import.meta.dirname, "../tool-runner");
+const sourcesName = "native";
+const recordPath = join(runnersDirectory, sourcesName, "build.json");
 
-/** What was built of what, by names of files: SHA-256 of their bytes. */
+/** Every build, by its path below `tool-runner`. */
+export const buildPaths: readonly string[] = builds.flatMap(({ path }) =>
+  processors.map((processor) => path(processor)),
+);
+
+/** What was built of what, by paths below `tool-runner`: SHA-256 of their bytes. */
 export interface BuildRecord {
   readonly compiler: string;
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Builds into a directory: a file for each processor. */
-export async function buildAddon(into: string): Promise<void> {
-  const scratch = await mkdtemp(join(tmpdir(), "fork-addon-"));
-  try {
-    const packages = join(scratch, "compiler");
-    const pip = ["-m", "pip", "install", "--quiet", "--target", packages, compiler];
-    await run("python3", pip);
-    const zig = (...argv: readonly string[]) =>
-      run("python3", ["-m", "ziglang", "cc", ...argv], {
-        cwd: addonDirectory,
-        env: { ...process.env, PYTHONPATH: packages },
-      });
-    const sources = (await readdir(addonDirectory)).filter((name) => name.endsWith(".c"));
-    for (const [processor, target] of Object.entries(targets)) {
-      const objects = sources.toSorted().map((name) => [name, join(scratch, `${name}.o`)] as const);
-      for (const [source, object] of objects)
-        await zig("-target", target, "-c", ...compilerFlags, "-o", object, source);
-      const output = join(into, `${processor}.node`);
-      const paths = objects.map(([, object]) => object);
-      await zig("-target", target, ...linkerFlags, "-o", output, ...paths);
+/** A compiler in a directory of its own, removed when it is disposed. */
+export class Compiler implements AsyncDisposable {
+  readonly #directory: string;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Installs it, from PyPI. */
+  static async install(): Promise<Compiler> {
+    const directory = await mkdtemp(join(tmpdir(), "fork-addon-"));
+    const made = new Compiler(directory);
+    try {
+      await run("python3", ["-m", "pip", "install", "--quiet", "--target", directory, compiler]);
+      return made;
+    } catch (error) {
+      await made[Symbol.asyncDispose]();
+      throw error;
     }
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
+  }
+
+  /** Builds what is in a directory like `tool-runner` into another, whose folders are there. */
+  async build(from: string, into: string, wanted: readonly string[] = buildPaths): Promise<void> {
+    for (const { path, sources } of builds)
+      for (const processor of processors)
+        if (wanted.includes(path(processor)))
+          await this.#link(
+            processor,
+            join(from, sourcesName),
+            sources,
+            join(into, path(processor)),
+          );
+  }
+
+  async #link(
+    { machine }: Processor,
+    cwd: string,
+    sources: readonly string[],
+    output: string,
+  ): Promise<void> {
+    const scratch = await mkdtemp(join(this.#directory, "objects-"));
+    const env = { ...process.env, PYTHONPATH: this.#directory };
+    const zig = (argv: readonly string[]) => {
+      const target = ["-target", `${machine}-${system}`];
+      return run("python3", ["-m", "ziglang", "cc", ...target, ...argv], { cwd, env });
+    };
+    const objects = sources.map((name) => [name, join(scratch, `${name}.o`)] as const);
+    for (const [source, object] of objects)
+      await zig(["-c", ...compilerFlags, "-o", object, source]);
+    await zig([...linkerFlags, "-o", output, ...objects.map(([, object]) => object)]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#directory, { recursive: true, force: true });
   }
 }
 
 /** The record of the files as they are. */
 export async function presentRecord(): Promise<BuildRecord> {
-  const names = (await readdir(addonDirectory)).filter((name) => name !== recordName);
-  const digests = await Promise.all(
-    names.toSorted().map(async (name) => [name, digestOf(await readFile(pathOf(name)))] as const),
-  );
-  return { compiler, files: Object.fromEntries(digests) };
+  const names = await readdir(join(runnersDirectory, sourcesName));
+  const sources = names.filter((name) => /\.[ch]$/.test(name)).map((name) => `native/${name}`);
+  const digests = [...sources, ...buildPaths].toSorted().map(async (path) => {
+    const bytes = await readFile(join(runnersDirectory, path));
+    return [path, createHash("sha256").update(bytes).digest("hex")] as const;
+  });
+  return { compiler, files: Object.fromEntries(await Promise.all(digests)) };
 }
 
 /** The record of the last build. */
 export async function lastRecord(): Promise<BuildRecord> {
-  return JSON.parse(await readFile(pathOf(recordName), "utf8")) as BuildRecord;
-}
-
-function pathOf(name: string): string {
-  return join(addonDirectory, name);
-}
-
-function digestOf(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return JSON.parse(await readFile(recordPath, "utf8")) as BuildRecord;
 }
 
 if (import.meta.main) {
-  await buildAddon(addonDirectory);
-  await writeFile(pathOf(recordName), `${JSON.stringify(await presentRecord(), undefined, 2)}\n`);
+  await using installed = await Compiler.install();
+  await installed.build(runnersDirectory, runnersDirectory);
+  await writeFile(recordPath, `${JSON.stringify(await presentRecord(), undefined, 2)}\n`);
 }

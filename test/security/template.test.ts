@@ -76,13 +76,13 @@ describePerProfile("a call in a child of a template under %s", (profile) => {
       const { [templateDir]: cover, ...mounts } = result.mounts;
       // What hides the template's directory; nothing fits into it.
       expect(cover).toEqual(["ro,nosuid,nodev,noexec,relatime", "tmpfs"]);
-      const { others, ...usual } = ownDescriptors(result);
       // The wake channel, which no program inherits that a child becomes.
-      expect(others).toEqual(isPythonInNode() ? [] : ["socket"]);
-      expect({ ...result, mounts: points(mounts), descriptors: { ...usual, others: [] } }).toEqual({
+      const others = isPythonInNode() ? [] : ["socket"];
+      const descriptors = [...ownDescriptors(cold), ...others].toSorted();
+      expect({ ...result, mounts: points(mounts), descriptors: ownDescriptors(result) }).toEqual({
         ...cold,
         mounts: points(cold.mounts),
-        descriptors: ownDescriptors(cold),
+        descriptors,
       });
       expect(result.status).toMatchObject({ CapBnd: "0000000000000000", Seccomp: "2" });
     },
@@ -248,28 +248,13 @@ describe("a template", () => {
     "has the worker signal nobody else, whatever its module has said of its children",
     { tags: "promise-W4" },
     async (context) => {
-      context.skip(
-        isPythonInNode(),
-        "the first process of Node's children runs nothing of the tool",
-      );
+      context.skip(isPythonInNode(), "the module that lies is Python's");
       const foreign = spawn("/usr/bin/sleep", ["100"]);
       onTestFinished(() => void foreign.kill("SIGKILL"));
       const ends = vi.fn<() => void>();
       foreign.once("exit", ends);
-      // Of its first process, before it has made the runner: on the first of the four connections
-      // it reports.
-      const source = [
-        "import os",
-        "fork = os.fork",
-        "def lie():",
-        "    report = min(int(name) for name in os.listdir('/proc/self/fd') if int(name) > 3)",
-        `    os.write(report, b'{"child-pid": ${foreign.pid}}\\n')`,
-        "    return fork()",
-        "os.fork = lie",
-        "def run():",
-        "    return {}",
-      ].join("\n");
-      const host = await openTemplateHost(context, { files: { "tool.py": `${source}\n` } });
+      const files = { "tool.py": lyingModule(foreign.pid!) };
+      const host = await openTemplateHost(context, { files });
       await using template = await host.openTemplate();
       for (let count = 0; count < 3; count++)
         expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 } });
@@ -375,15 +360,52 @@ async function closeAll(files: readonly LeftFile[]): Promise<void> {
   for (const { handle } of files) await handle.close();
 }
 
+/**
+ * A module that makes the children of its template itself, in place of the native part: each names
+ * another process as its own, and ends as a call would.
+ */
+function lyingModule(pid: number): string {
+  return `
+import ctypes, os, socket
+make_native = ctypes.PyDLL
+clone = 56 if os.uname().machine == "x86_64" else 220
+
+class Child:
+    def __call__(self, word, *others):
+        first = make_native(None).syscall(clone, ${namespaceFlags.user | namespaceFlags.pid} | 17, 0, 0, 0, 0)
+        if first != 0:
+            return first
+        report, wake, out, err = (connected(word, role) for role in (b"report", b"wake", b"out", b"err"))
+        report.sendall(b'{"child-pid": ${pid}}\\n')
+        report.recv(16)
+        wake.sendall(b'{"ready": true}\\n')
+        wake.recv(65536)
+        report.sendall(b'{"exit-code": 0}\\n')
+        os._exit(0)
+
+def connected(word, role):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect("/sandbox/template/socket")
+    connection.sendall(word + b" " + role + b"\\n")
+    return connection
+
+class Native:
+    def __init__(self, *where, **how):
+        self.own, self.child = make_native(*where, **how), Child()
+    def __getattr__(self, name):
+        return getattr(self.own, name)
+
+ctypes.PyDLL = Native
+def run():
+    return {}
+`;
+}
+
 /** Without what the test runner itself has inherited, which is closed by worker/main.ts alone. */
-function ownDescriptors({ descriptors }: Look) {
+function ownDescriptors({ descriptors }: Look): readonly string[] {
   const inherited = inheritableDescriptors();
   const own = Object.entries(descriptors).filter(([name]) => !inherited.includes(Number(name)));
-  const isUsual = ([name]: readonly [string, string]) => Number(name) <= 3;
-  return {
-    usual: Object.fromEntries(own.filter(isUsual)),
-    others: own.filter((each) => !isUsual(each)).map(([, target]) => target),
-  };
+  return own.map(([, target]) => target).toSorted();
 }
 
 async function isAsGoodAsNew(host: TemplateHost, template: Template): Promise<boolean> {

@@ -8,12 +8,19 @@ import { cp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { Compiler, buildPaths } from "../../../scripts/fork-addon.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
 
 const project = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
+/** Code of this folder is loaded as it was built. */
+const native = "tool-runner/native/";
+/** What is built for the machine of the test. */
+const ownBuilds = buildPaths.filter(
+  (path) => /(x64|x86_64)\./.test(path) === (process.arch === "x64"),
+);
 /** What a run of attacks loads. */
 const sources = ["worker", "tool-runner", "attacks", "harness", "test/support", "package.json"];
 /** Milliseconds for one copy on a busy machine, many times what it takes. */
@@ -30,6 +37,9 @@ interface Said {
   /** What the doctor says without attacks, and why a worker does not start. */
   readonly refusal: string;
 }
+
+let compiler: Promise<Compiler> | undefined;
+afterAll(async () => (await compiler)?.[Symbol.asyncDispose]());
 
 describe("the doctor names it that", () => {
   test.concurrent.each(weaknesses)("$what", { timeout: timeoutMs }, async (weakness) => {
@@ -98,6 +108,11 @@ async function weakenedCopy(
       join(path, file),
       text.replace(from, () => to),
     );
+  }
+  if (edits.some(({ file }) => file.startsWith(native))) {
+    compiler ??= Compiler.install();
+    const runners = join(path, "tool-runner");
+    await (await compiler).build(runners, runners, ownBuilds);
   }
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

@@ -32,8 +32,8 @@ const argv = "worker/sandbox/bubblewrap/argv.ts";
 const bwrapProcess = "worker/sandbox/bubblewrap/process.ts";
 const bwrapExecution = "worker/sandbox/bubblewrap/execution.ts";
 const coldSandbox = "worker/sandbox/bubblewrap/cold-sandbox.ts";
-const isolation = "tool-runner/python/tool_runner/forks/isolation.py";
-const children = "tool-runner/python/tool_runner/forks/children.py";
+const isolation = "tool-runner/native/isolation.c";
+const children = "tool-runner/native/child.c";
 const rlimits = "worker/sandbox/rlimits.ts";
 const inspections = "worker/sandbox/bubblewrap/seccomp/inspections.ts";
 
@@ -104,8 +104,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: '_checked("seccomp", _libc.prctl(_SECCOMP, _FILTER_MODE, program, 0, 0))',
-        to: "assert program",
+        from: "syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0",
+        to: "program.len == 0",
       },
     ],
     named: { attacks: ["system_calls"], ...byTemplate },
@@ -124,13 +124,13 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
   {
     what: "children of a template keep capabilities",
     edits: [
-      { file: isolation, from: '_checked("capset", _libc.capset(header, bytes(24)))', to: "pass" },
+      { file: isolation, from: "syscall(SYS_capset, &header, none) < 0", to: "header.pid < 0" },
     ],
     named: { attacks: ["capabilities"], ...byTemplate },
   },
   {
     what: "children of a template are in its ipc namespace",
-    edits: [{ file: isolation, from: "_NEW_PID | _NEW_IPC | _NEW_UTS", to: "_NEW_PID | _NEW_UTS" }],
+    edits: [{ file: isolation, from: "CLONE_NEWIPC | CLONE_NEWUTS", to: "CLONE_NEWUTS" }],
     named: { attacks: ["share_namespaces"], ...byTemplate },
   },
   {
@@ -138,8 +138,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: '_mount(b"proc", b"/proc", b"proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS | _READ_ONLY)',
-        to: "pass",
+        from: 'if (!mounted("proc", "/proc", "proc", nothing, NULL, failure)) return 0;',
+        to: "",
       },
     ],
     named: { attacks: ["list_template_processes"], ...byTemplate },
@@ -149,8 +149,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: '_mount(b"tmpfs", TEMPLATE_DIRECTORY.encode(), b"tmpfs", nothing, b"mode=0755,size=4096,nr_inodes=1")',
-        to: "assert nothing",
+        from: '!mounted("tmpfs", template_directory, "tmpfs", nothing,',
+        to: '!mounted("tmpfs", "/tmp", "tmpfs", nothing,',
       },
       {
         file: "worker/sandbox/work/work-base.ts",
@@ -165,8 +165,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: '        _mount(f"{TEMPLATE_DIRECTORY}/{directory}"',
-        to: '        _mount(WORK_DIRECTORY.encode(), b"/usr/share", None, _BIND)\n        _mount(f"{TEMPLATE_DIRECTORY}/{directory}"',
+        from: "  if (!mounted(own, work_directory",
+        to: '  mounted(work_directory, "/usr/share", NULL, bound, NULL, failure);\n  if (!mounted(own, work_directory',
       },
     ],
     named: { attacks: ["reach_template_directory"], ...byTemplate },
@@ -176,8 +176,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: "for path, options in self._tmpfs:",
-        to: "for path, options in ():",
+        from: "index < settings->mount_count",
+        to: "index + max_mounts < settings->mount_count",
       },
     ],
     named: { attacks: ["leave_files"], ...byTemplate },
@@ -187,8 +187,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: "            resource.setrlimit(name, (soft, hard))",
-        to: "            pass",
+        from: "if (syscall(SYS_prlimit64, 0, limit->resource, bounds, NULL) < 0)",
+        to: "if (bounds[0] > bounds[1])",
       },
     ],
     named: { attacks: ["inherited_limits", "open_many_files"], ...byTemplate },
@@ -198,8 +198,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: children,
-        from: "        close_all_but({0, 1, 2, wake} if gateway is None else {0, 1, 2, wake, gateway})\n",
-        to: "",
+        from: "if (connection >= 0) syscall(SYS_close, connection);",
+        to: "(void)connection;",
       },
     ],
     named: { attacks: ["inherited_descriptors"], ...byTemplate },
@@ -335,8 +335,12 @@ const egressWeaknesses: readonly PlantedWeakness[] = [
   {
     what: "children of a template share a network",
     edits: [
-      { file: isolation, from: "flags |= _NEW_NETWORK", to: "flags |= 0" },
-      { file: isolation, from: "            _raise_loopback()", to: "            pass" },
+      { file: isolation, from: "flags |= CLONE_NEWNET", to: "flags |= 0" },
+      {
+        file: isolation,
+        from: "return settings->has_network || raise_loopback(failure);",
+        to: "return settings != NULL || raise_loopback(failure);",
+      },
       // Else the door fails for the second, whose route and sockets are there; either may serve it.
       {
         file: "worker/egress/fabric.ts",

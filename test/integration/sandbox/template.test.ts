@@ -163,11 +163,21 @@ def run():
     expect(report).toMatchObject({ exitCode: 0, stdout: { text: "" }, stderr: { text: "" } });
   });
 
-  test("sees a call end that is over before the first process of its sandbox has run again", async (context) => {
-    const late =
-      "import os, time\nos.register_at_fork(after_in_parent=lambda: time.sleep(0.3))\ndef run():\n    return {}\n";
-    const { host, template } = await open(context, late);
-    expect(await host.call(template, "run")).toMatchObject({ report: { exitCode: 0 }, result: {} });
+  test("runs what its module wants run at a fork in the runner of a child, and nowhere else", async (context) => {
+    const source =
+      "import os\nran = []\n" +
+      "os.register_at_fork(before=lambda: ran.append(('before', os.getpid())),\n" +
+      "    after_in_parent=lambda: open('output/parent', 'w').close(),\n" +
+      "    after_in_child=lambda: ran.append(('after', os.getpid())))\n" +
+      "def run():\n    return {'ran': ran, 'pid': os.getpid(), 'outputs': os.listdir('output')}\n";
+    const { host, template } = await open(context, source);
+    const { result } = await host.call<{ readonly pid: number }>(template, "run");
+    const { pid } = result;
+    const ran = [
+      ["before", pid],
+      ["after", pid],
+    ];
+    expect(result).toEqual({ ran, pid, outputs: [] });
   });
 
   const leaving = [

@@ -1,18 +1,19 @@
 /**
- * The addon that is in the package is built of the sources beside it.
+ * The native parts of templates that are in the package are built of the sources beside them.
  */
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
-  addonDirectory,
-  buildAddon,
+  Compiler,
+  buildPaths,
   lastRecord,
   presentRecord,
+  runnersDirectory,
 } from "../../../scripts/fork-addon.ts";
 
-describe("the addon that forks Node", () => {
+describe("the native part of templates", () => {
   test("is what was built of its sources: else run `npm run addon`", async () => {
     expect(await presentRecord()).toEqual(await lastRecord());
   });
@@ -20,12 +21,13 @@ describe("the addon that forks Node", () => {
   test("is built into the same bytes again", { tags: "full", timeout: 300_000 }, async () => {
     const directory = await mkdtemp(join(tmpdir(), "built-addon-"));
     onTestFinished(() => rm(directory, { recursive: true }));
-    await buildAddon(directory);
-    const names = await readdir(directory);
-    expect(names.toSorted()).toEqual(["arm64.node", "x64.node"]);
-    for (const name of names)
-      expect(await readFile(join(directory, name))).toEqual(
-        await readFile(join(addonDirectory, name)),
+    for (const path of buildPaths) await mkdir(dirname(join(directory, path)), { recursive: true });
+    await using compiler = await Compiler.install();
+    await compiler.build(runnersDirectory, directory);
+    expect(buildPaths).toHaveLength(4);
+    for (const path of buildPaths)
+      expect(await readFile(join(directory, path))).toEqual(
+        await readFile(join(runnersDirectory, path)),
       );
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The addon that forks. Its source is in `native/`, as are its builds for each processor, which
- * serve glibc and musl.
+ * The addon that forks. Its source is `tool-runner/native/`; its builds for each processor, which
+ * serve glibc and musl, are in `native/`.
  */
 const { dlopen } = process;
 

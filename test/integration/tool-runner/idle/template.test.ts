@@ -78,6 +78,14 @@ describe("a Python runner that is to make children", () => {
     expect(JSON.parse(ran.line)).toEqual({ unfit: expect.stringContaining("cannot be isolated") });
   });
 
+  test("says so on a machine that it has no native part for", async () => {
+    const source =
+      "import collections, os\nmachine = collections.namedtuple('U', 'machine')('no-such')\nos.uname = lambda: machine\n";
+    const ran = await runTemplate(source, `${JSON.stringify(settings)}\n`);
+    const unfit = expect.stringMatching(/cannot be isolated: OSError: .*no-such\.so/);
+    expect(JSON.parse(ran.line)).toEqual({ unfit });
+  });
+
   test("takes three arguments", async () => {
     const ran = await runTemplate("", "", ["more"]);
     expect(ran).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("usage:") });

@@ -52,6 +52,8 @@ def _prepare_children(
     settings: dict, module: str, channel: object, args_file: str, own: "set[int]"
 ) -> object:
     """Refuses a tool that may not be forked, or whose children cannot be isolated."""
+    places = {path: set() for path in settings["tmpfs"]}
+    places[os.path.dirname(args_file)] = _WORK_DIRECTORY_NAMES
     # After the module, which may have another one by the name of one that these need.
     try:
         from .children import Children
@@ -60,11 +62,10 @@ def _prepare_children(
 
         generators = Generators()
         children = Children(settings, module, channel, generators)
+        reason = why_not_to_fork(own, places) or generators.find()
+        if reason is None:
+            children.prepare()
+            return children
     except Exception as error:
         refuse(channel, f"children of it cannot be isolated: {describe(error)}")
-    places = {path: set() for path in settings["tmpfs"]}
-    places[os.path.dirname(args_file)] = _WORK_DIRECTORY_NAMES
-    reason = why_not_to_fork(own, places) or generators.find()
-    if reason is not None:
-        refuse(channel, f"it cannot be forked after its import: {reason}")
-    return children
+    refuse(channel, f"it cannot be forked after its import: {reason}")

@@ -1,15 +1,9 @@
-/* A child's first process, from its clone to its end, and the runner that it forks. */
+/* A child's first process, from its clone to its end, and the runner that it forks. All of the first
+ * process is this: an interpreter would copy pages for each line that it runs. */
 #ifndef CHILD_H
 #define CHILD_H
 
 #include "isolation.h"
-
-enum {
-  /* The worker's end of the runner's wake channel, as every parked runner has it. */
-  wake_descriptor = 3,
-  /* Looks at threads that run before the template gives up, each after a millisecond. */
-  max_looks = 200,
-};
 
 int fork(void);
 
@@ -19,9 +13,9 @@ void pause_briefly(void);
  * of each: its number. */
 int prepare_parent(const struct settings *settings);
 
-/* Isolates this process and forks its runner. Returns in the runner, which has the descriptors and
- * the limits of one. */
-void become_runner(const struct settings *settings, const struct order *order);
+/* Makes a child: the id of its first process, -1 with errno. 0 in its runner, which has the
+ * descriptors and the limits of one. */
+long make_child(const struct settings *settings, const struct order *order);
 
 /* The exit status of a process, or the signal that ended it, negative. Kills it after the time. */
 int end_of(double pid, double milliseconds);

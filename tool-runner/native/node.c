@@ -1,11 +1,5 @@
 /* Children of a template of Node's, for `template.js`: each waits for one call, isolated from all
- * others. tool-runner/PROTOCOL.md, "Templates", has the rules.
- *
- *     template     clones   first process       forks   runner
- *     the tool is  ------>  of new namespaces:  ----->  waits for its call
- *     loaded here           isolates itself             as a parked runner
- *
- * The first process is C alone: V8 would copy pages for each line of JavaScript. */
+ * others. tool-runner/PROTOCOL.md, "Templates", has the rules. */
 #include "child.h"
 #include "isolation.h"
 #include "loop.h"
@@ -42,7 +36,13 @@ int napi_make_callback(napi_env, void *, napi_value, napi_value, size_t, const n
 int napi_throw_error(napi_env, const char *, const char *);
 int napi_get_uv_event_loop(napi_env, struct uv_loop **);
 
-enum { max_arguments = 2, cpu_bits = 8 * sizeof(unsigned long) };
+enum {
+  max_arguments = 2,
+  /* The worker's end of the runner's wake channel, as every parked runner has it. */
+  wake_descriptor = 3,
+  /* Looks at threads that run before the template gives up, each after a millisecond. */
+  max_looks = 200,
+};
 
 static struct settings settings;
 static napi_env own_env;
@@ -115,32 +115,27 @@ static napi_value prepare(napi_env env, napi_info info) {
   settings.has_network = flag_of(env, member(env, given, "network"));
   settings.has_terminals = flag_of(env, member(env, given, "terminals"));
   settings.has_gateway = flag_of(env, member(env, given, "gateway"));
+  settings.wake = wake_descriptor;
   napi_value mounts = member(env, given, "mounts"), limits = member(env, given, "limits");
-  struct failure failure = {"too many mounts or limits", E2BIG};
-  settings.mount_count = length_of(env, mounts);
-  settings.limit_count = length_of(env, limits);
-  if (settings.mount_count > max_mounts || settings.limit_count > max_limits)
-    return thrown(env, &failure);
-  for (unsigned index = 0; index < settings.mount_count; index++) {
+  struct failure failure = {"mounts, limits or filter", EINVAL};
+  for (unsigned index = 0; index < length_of(env, mounts); index++) {
     napi_value mount = element(env, mounts, index);
-    read_text(env, element(env, mount, 0), settings.mounts[index].path);
-    read_text(env, element(env, mount, 1), settings.mounts[index].options);
+    char path[max_text], options[max_text];
+    read_text(env, element(env, mount, 0), path);
+    read_text(env, element(env, mount, 1), options);
+    if (!add_mount(&settings, path, options)) return thrown(env, &failure);
   }
-  for (unsigned index = 0; index < settings.limit_count; index++) {
-    napi_value limit = element(env, limits, index);
-    settings.limits[index].resource = (unsigned)number_of(env, element(env, limit, 0));
-    settings.limits[index].soft = bound_of(env, element(env, limit, 1));
-    settings.limits[index].hard = bound_of(env, element(env, limit, 2));
+  for (unsigned index = 0; index < length_of(env, limits); index++) {
+    napi_value given_limit = element(env, limits, index);
+    struct limit limit = {(unsigned)number_of(env, element(env, given_limit, 0)),
+                          bound_of(env, element(env, given_limit, 1)),
+                          bound_of(env, element(env, given_limit, 2))};
+    if (!add_limit(&settings, limit)) return thrown(env, &failure);
   }
   void *filter = NULL;
   size_t bytes = 0;
   napi_get_buffer_info(env, member(env, given, "filter"), &filter, &bytes);
-  failure = (struct failure){"system-call filter", EINVAL};
-  if (bytes == 0 || bytes > sizeof settings.filter || bytes % instruction_bytes != 0)
-    return thrown(env, &failure);
-  for (size_t index = 0; index < bytes; index++)
-    settings.filter[index] = ((unsigned char *)filter)[index];
-  settings.filter_length = (unsigned short)(bytes / instruction_bytes);
+  if (!set_filter(&settings, filter, bytes)) return thrown(env, &failure);
   if (!can_isolate(&settings, &failure)) return thrown(env, &failure);
   return number(env, prepare_parent(&settings));
 }
@@ -176,32 +171,27 @@ static int is_copyable(struct failure *failure) {
 
 /* child({word, directory, pid, cpus}): makes a child. The id of its first process in this
  * namespace, or 0 in the child's runner. Throws. */
-static napi_value make_child(napi_env env, napi_info info) {
+static napi_value order_child(napi_env env, napi_info info) {
   napi_value given = NULL;
   size_t count = 1;
-  struct order order = {.pid = 0};
+  char word[max_text], directory[max_text];
+  struct order order = {.word = word, .directory = directory};
   struct failure failure;
   napi_get_cb_info(env, info, &count, &given, NULL, NULL);
-  read_text(env, member(env, given, "word"), order.word);
-  read_text(env, member(env, given, "directory"), order.directory);
+  read_text(env, member(env, given, "word"), word);
+  read_text(env, member(env, given, "directory"), directory);
   order.pid = (long)number_of(env, member(env, given, "pid"));
   napi_value cpus = member(env, given, "cpus");
-  unsigned cpu_count = length_of(env, cpus);
-  order.has_cpus = cpu_count > 0;
-  for (unsigned index = 0; index < cpu_count; index++) {
-    unsigned cpu = (unsigned)number_of(env, element(env, cpus, index));
-    if (cpu < max_cpus) order.cpus[cpu / cpu_bits] |= 1UL << (cpu % cpu_bits);
-  }
+  for (unsigned index = 0; index < length_of(env, cpus); index++)
+    add_cpu(&order, (unsigned)number_of(env, element(env, cpus, index)));
   if (!is_copyable(&failure)) return thrown(env, &failure);
-  long first = clone_first(&settings);
+  long first = make_child(&settings, &order);
   if (first < 0) {
     fail(&failure, "clone");
     return thrown(env, &failure);
   }
-  if (first > 0) return number(env, (double)first);
-  become_runner(&settings, &order);
-  if (!go_on(env)) end_process(1);
-  return number(env, 0);
+  if (first == 0 && !go_on(env)) end_process(1);
+  return number(env, (double)first);
 }
 
 /* fork(): forks this process as it is. The id of the other one, 0 in it. Throws. */
@@ -261,7 +251,7 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
     const char *name;
     napi_function function;
   } functions[] = {
-      {"prepare", prepare}, {"child", make_child},      {"fork", fork_process},
+      {"prepare", prepare}, {"child", order_child},      {"fork", fork_process},
       {"silence", silence}, {"await", await_process},  {"onRest", set_on_rest},
       {"exit", leave},
   };

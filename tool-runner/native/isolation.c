@@ -1,4 +1,4 @@
-/* See isolation.h. The order and the options are those of tool_runner/forks/isolation.py. */
+/* See isolation.h. */
 #include "isolation.h"
 
 #include <fcntl.h>
@@ -28,7 +28,38 @@ enum {
   internet = 2,
   datagrams = 2,
   max_capabilities = 64,
+  cpu_bits = 8 * sizeof(unsigned long),
 };
+
+static int copied(char text[max_text], const char *source) {
+  return append(text, text + max_text, source) < text + max_text - 1;
+}
+
+int add_mount(struct settings *settings, const char *path, const char *options) {
+  if (settings->mount_count == max_mounts) return 0;
+  unsigned index = settings->mount_count++;
+  return copied(settings->mounts[index].path, path) &&
+         copied(settings->mounts[index].options, options);
+}
+
+int add_limit(struct settings *settings, struct limit limit) {
+  if (settings->limit_count == max_limits) return 0;
+  settings->limits[settings->limit_count++] = limit;
+  return 1;
+}
+
+int set_filter(struct settings *settings, const void *filter, size_t bytes) {
+  if (bytes == 0 || bytes > sizeof settings->filter || bytes % instruction_bytes != 0) return 0;
+  memcpy(settings->filter, filter, bytes);
+  settings->filter_length = (unsigned short)(bytes / instruction_bytes);
+  return 1;
+}
+
+void add_cpu(struct order *order, unsigned cpu) {
+  if (cpu >= max_cpus) return;
+  order->has_cpus = 1;
+  order->cpus[cpu / cpu_bits] |= 1UL << (cpu % cpu_bits);
+}
 
 int can_isolate(const struct settings *settings, struct failure *failure) {
   long file = syscall(SYS_openat, AT_FDCWD, last_pid, O_WRONLY | O_CLOEXEC, 0);

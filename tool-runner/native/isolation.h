@@ -18,9 +18,9 @@ struct limit {
   unsigned long long soft, hard;
 };
 
-/* What the worker says of the children of a template. */
+/* What the worker says of the children of a template, and the descriptor of their wake channel. */
 struct settings {
-  int has_network, has_terminals, has_gateway;
+  int has_network, has_terminals, has_gateway, wake;
   unsigned mount_count, limit_count;
   unsigned short filter_length;
   struct {
@@ -32,11 +32,19 @@ struct settings {
 
 /* A child, as it was ordered. */
 struct order {
-  char word[max_text], directory[max_text];
+  const char *word, *directory;
   long pid;
   unsigned long cpus[max_cpus / (8 * sizeof(unsigned long))];
   int has_cpus;
 };
+
+/* Each is false where there is no room, or the program is none. */
+int add_mount(struct settings *settings, const char *path, const char *options);
+int add_limit(struct settings *settings, struct limit limit);
+int set_filter(struct settings *settings, const void *filter, size_t bytes);
+
+/* One of the order's processors. */
+void add_cpu(struct order *order, unsigned cpu);
 
 /* Each step is false, with the failure, where it fails. */
 

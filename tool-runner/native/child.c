@@ -87,10 +87,10 @@ static int replace(long source, int target, int flags) {
   return 1;
 }
 
-static int take_descriptors(const long connections[all_roles], int has_gateway) {
+static int take_descriptors(const struct settings *settings, const long connections[all_roles]) {
   int taken = replace(connections[out], 1, 0) && replace(connections[err], 2, 0) &&
-              syscall(SYS_dup3, connections[wake], wake_descriptor, O_CLOEXEC) >= 0 &&
-              (!has_gateway ||
+              syscall(SYS_dup3, connections[wake], settings->wake, O_CLOEXEC) >= 0 &&
+              (!settings->has_gateway ||
                syscall(SYS_dup3, connections[gateway], gateway_descriptor, O_CLOEXEC) >= 0);
   for (int role = 0; role < all_roles; role++) {
     long connection = connections[role];
@@ -99,7 +99,8 @@ static int take_descriptors(const long connections[all_roles], int has_gateway) 
   return taken;
 }
 
-void become_runner(const struct settings *settings, const struct order *order) {
+/* Isolates this process and forks its runner. Returns in the runner. */
+static void become_runner(const struct settings *settings, const struct order *order) {
   struct failure failure = {"fork", 0};
   long connections[all_roles] = {-1, -1, -1, -1, -1};
   struct kernel_action standard = {0};
@@ -127,7 +128,7 @@ void become_runner(const struct settings *settings, const struct order *order) {
   if (runner < 0) goto failed;
   if (runner > 0) wait_for(runner, (int)connections[report], awaited);
   if (syscall(SYS_getpid) != order->pid) goto failed;
-  if (!take_descriptors(connections, settings->has_gateway) || !limit_process(settings, &failure))
+  if (!take_descriptors(settings, connections) || !limit_process(settings, &failure))
     syscall(SYS_exit_group, 1);
   syscall(SYS_rt_sigaction, child_ended, &on_child_end, NULL, mask_bytes);
   syscall(SYS_rt_sigprocmask, set_mask, &mask, NULL, mask_bytes);
@@ -135,6 +136,12 @@ void become_runner(const struct settings *settings, const struct order *order) {
 failed:
   if (connections[report] >= 0) report_failure((int)connections[report], &failure);
   syscall(SYS_exit_group, 1);
+}
+
+long make_child(const struct settings *settings, const struct order *order) {
+  long first = clone_first(settings);
+  if (first == 0) become_runner(settings, order);
+  return first;
 }
 
 void pause_briefly(void) {
