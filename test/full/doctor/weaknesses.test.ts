@@ -8,7 +8,7 @@ import { cp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Compiler, buildPaths } from "../../../scripts/fork-addon.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
@@ -38,8 +38,9 @@ interface Said {
   readonly refusal: string;
 }
 
-let compiler: Promise<Compiler> | undefined;
-afterAll(async () => (await compiler)?.[Symbol.asyncDispose]());
+let compiler: Compiler;
+beforeAll(async () => void (compiler = await Compiler.install()), timeoutMs);
+afterAll(() => compiler[Symbol.asyncDispose]());
 
 describe("the doctor names it that", () => {
   test.concurrent.each(weaknesses)("$what", { timeout: timeoutMs }, async (weakness) => {
@@ -110,9 +111,8 @@ async function weakenedCopy(
     );
   }
   if (edits.some(({ file }) => file.startsWith(native))) {
-    compiler ??= Compiler.install();
     const runners = join(path, "tool-runner");
-    await (await compiler).build(runners, runners, ownBuilds);
+    await compiler.build(runners, runners, ownBuilds);
   }
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

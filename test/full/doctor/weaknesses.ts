@@ -111,12 +111,12 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     named: { attacks: ["system_calls"], ...byTemplate },
   },
   {
-    what: "children of a template cannot be made, since their filter is missing",
+    what: "children of a template cannot be made, since their filter is no program",
     edits: [
       {
         file: "worker/sandbox/bubblewrap/template/template-settings.ts",
         from: 'filter: Buffer.from(filter).toString("hex"),',
-        to: 'filter: "",',
+        to: 'filter: "00".repeat(8),',
       },
     ],
     named: { use: "no sandbox was ready", ...byTemplate },
@@ -149,8 +149,8 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
     edits: [
       {
         file: isolation,
-        from: '!mounted("tmpfs", template_directory, "tmpfs", nothing,',
-        to: '!mounted("tmpfs", "/tmp", "tmpfs", nothing,',
+        from: 'if (!mounted("tmpfs", template_directory,',
+        to: 'if (nothing == 0 && !mounted("tmpfs", template_directory,',
       },
       {
         file: "worker/sandbox/work/work-base.ts",
