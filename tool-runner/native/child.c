@@ -34,6 +34,10 @@ static const char *const roles[] = {"report", "wake", "out", "err", "gateway"};
 enum role { report, wake, out, err, gateway, all_roles };
 
 int prepare_parent(const struct settings *settings) {
+  /* A child's connections would get their numbers. */
+  for (long standard = 0; standard <= 2; standard++)
+    if (syscall(SYS_fcntl, standard, F_GETFD) < 0)
+      syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
   struct kernel_action ignore = {(void *)1, 0, NULL, 0};
   syscall(SYS_rt_sigaction, child_ended, &ignore, &on_child_end, mask_bytes);
   if (settings->has_gateway) gateway_descriptor = syscall(SYS_fcntl, 0, F_DUPFD_CLOEXEC, 3);

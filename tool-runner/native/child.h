@@ -9,8 +9,8 @@ int fork(void);
 
 void pause_briefly(void);
 
-/* Has the kernel reap the children of this process (wait(2)), and keeps a descriptor for the gateway
- * of each: its number. */
+/* Has the kernel reap the children of this process (wait(2)), and keeps descriptors for what each of
+ * them has: the number of its gateway's, 0 for none. */
 int prepare_parent(const struct settings *settings);
 
 /* Makes a child: the id of its first process, -1 with errno. 0 in its runner, which has the

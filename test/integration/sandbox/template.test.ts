@@ -235,6 +235,7 @@ def run():
   const changes = [
     ["has no flush", "class Out:\n    def write(self, text): pass\nsys.stdout = Out()\n"],
     ["is closed", "sys.stdout.close()\n"],
+    ["has no descriptor, nor has stderr", "import os\nos.close(1)\nos.close(2)\n"],
     ["cannot be flushed", "def fail(): raise ValueError('no')\nsys.stdout.flush = fail\n"],
   ] as const;
 
