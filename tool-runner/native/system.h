@@ -1,6 +1,6 @@
-/* What the parts of the addon have in common. All of them are linked without a C library, so that
- * one file serves glibc and musl: they name only functions that both have, by the same interface,
- * and that the program which loads the addon has loaded before. */
+/* What all files have in common. They are linked without a C library, so that one build serves glibc
+ * and musl: they name only functions that both have, by the same interface, and that the program
+ * which loads the build has loaded before. */
 #ifndef SYSTEM_H
 #define SYSTEM_H
 
