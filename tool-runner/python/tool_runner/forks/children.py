@@ -73,7 +73,7 @@ class Children:
     def _run(self) -> int:
         # Before handlers of `os.register_at_fork`, which are code of the tool.
         self._generators.seed()
-        # Python has not noticed the fork. Here too, all of it is between two lines of one thread.
+        # Python learns of the fork only here, which is between two lines of its one thread, too.
         ctypes.pythonapi.PyOS_BeforeFork()
         ctypes.pythonapi.PyOS_AfterFork_Child()
         warm_up(self._module)
