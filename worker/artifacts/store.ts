@@ -29,7 +29,7 @@ export interface ArtifactFacts {
 }
 
 /** Sees the facts of a version before its content moves. What it throws rejects the opening. */
-export type AcceptFacts = (facts: ArtifactFacts) => void;
+export type AcceptFacts = (facts: ArtifactFacts) => Promise<void>;
 
 /** Content to read once. The receiver consumes or destroys `body`. */
 export interface ArtifactContent {

@@ -9,6 +9,7 @@ import {
   open,
   readFile,
   readdir,
+  readlink,
   rm,
   stat,
   statfs,
@@ -75,6 +76,18 @@ function watchSize(file: FileHandle, onSize: (bytes: number) => void): Disposabl
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
+/** Processes that have the file open, this one left out. */
+async function processesWith(path: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid) || pid === String(process.pid)) continue;
+    const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    const links = descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ""));
+    if ((await Promise.all(links)).includes(path)) found.push(pid);
+  }
+  return found;
+}
+
 const vastBytes = 64 * 1024 * MiB;
 
 describe("an input of a file", () => {
@@ -124,6 +137,24 @@ describe("an input of a file", () => {
   });
 });
 
+test("an input that is given up in the midst of its copy ends, and no process goes on with it", async () => {
+  const directory = await temporaryDirectory();
+  const file = await vastFile(directory);
+  const body = file.createReadStream({ autoClose: false });
+  await using workDir = await newWorkDir(directory);
+  const abort = new AbortController();
+  const content = { body, file, sizeBytes: vastBytes };
+  const writing = workDir.writeInput("data.bin", content, abort.signal);
+  writing.catch(() => undefined);
+  const path = join(workDir.path, "input/data.bin");
+  await vi.waitFor(async () => expect((await stat(path)).size).toBeGreaterThan(MiB), patience);
+  abort.abort(new Error("enough"));
+  await expect(writing).rejects.toThrow("enough");
+  expect(body.destroyed).toBe(true);
+  expect(body.bytesRead).toBe(0);
+  expect(await processesWith(path)).toEqual([]);
+});
+
 describe("a save of a file", () => {
   test("copies it past its streams, each time from its first byte on", async () => {
     const directory = await temporaryDirectory();
@@ -139,6 +170,18 @@ describe("a save of a file", () => {
       expect(content.equals(await readFile(path))).toBe(true);
       expect((await stat(path)).mode & 0o777).toBe(0o644);
     }
+  });
+
+  test.for([1, leastCopyBytes])("of %i bytes takes no mode of the file over", async (bytes) => {
+    const directory = await temporaryDirectory();
+    const file = await fileOf(directory, randomBytes(bytes));
+    await chmod(`/proc/self/fd/${file.fd}`, 0o4777);
+    await using store = createFilesystemStore({ basePath: directory });
+    const scope = newScope();
+    await store.save(scope, "a.bin", kernelOnly(file, bytes), text, never);
+    const { root, userId, sessionId } = scope;
+    const saved = await stat(join(directory, root, userId, sessionId, "a.bin/0"));
+    expect(saved.mode & 0o7777).toBe(0o644);
   });
 
   test("is told that the store is full, and leaves nothing", async () => {

@@ -1,10 +1,27 @@
 /**
  * Artifacts on their way into a tool and out of it, end to end on the filesystem store.
  */
+import { randomBytes } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { leastCopyBytes } from "../../../worker/support/files/copy-file.ts";
 import { type Rig, startRig } from "../../support/workers/rig.ts";
+
+/** A tool whose output is its input, without a copy, with a mode of the tool's choice. */
+const passing = `
+import os
+
+def passes(ctx, data):
+    path = ctx.list_artifacts()["data"]
+    status = os.stat(path)
+    output = "/sandbox/work/output/passed.bin"
+    os.rename(path, output)
+    os.chmod(output, 0o777)
+    return {"mode": oct(status.st_mode & 0o7777), "is_own": status.st_uid == os.geteuid()}
+`;
 
 describe("artifacts", () => {
   let rig: Rig;
@@ -20,14 +37,16 @@ describe("artifacts", () => {
       "saves_beside_a_large_result",
       "leaves_a_daemon",
     ];
+    const tools = Object.fromEntries(names.map((name) => [name, { function: name }]));
     rig = await startRig({
-      tools: Object.fromEntries(names.map((name) => [name, { function: name }])),
+      tools: { ...tools, passes: { module: "passing", function: "passes" } },
+      files: { "passing.py": passing },
     });
   });
   afterAll(() => rig[Symbol.asyncDispose]());
 
-  async function save(filename: string, content: string): Promise<number> {
-    const bytes = Buffer.from(content);
+  async function save(filename: string, content: string | Buffer): Promise<number> {
+    const bytes = typeof content === "string" ? Buffer.from(content) : content;
     const source = { sizeBytes: bytes.byteLength, open: () => Readable.from([bytes]) };
     const metadata = { mimeType: "text/plain" };
     return (await rig.store.save(rig.scope, filename, source, metadata, signal)).version;
@@ -117,6 +136,23 @@ describe("artifacts", () => {
       });
     },
   );
+
+  test("one that the kernel copies is the tool's own, and comes back whole as a version with the store's mode", async () => {
+    const content = randomBytes(leastCopyBytes + 1);
+    const version = await save("large.bin", content);
+    const references = new Map([["data", { filename: "large.bin", version }]]);
+    const result = await rig.call("passes", { data: "large.bin" }, { references });
+    expect(result).toMatchObject({
+      kind: "success",
+      toolResult: { mode: "0o600", is_own: true },
+      createdArtifacts: [{ filename: "passed.bin", version: 0, sizeBytes: content.length }],
+    });
+    const { basePath } = rig.config.artifacts.store as { basePath: string };
+    const { root, userId, sessionId } = rig.scope;
+    const path = join(basePath, root, userId, sessionId, "passed.bin/0");
+    expect(content.equals(await readFile(path))).toBe(true);
+    expect((await stat(path)).mode & 0o7777).toBe(0o644);
+  });
 
   test("an output becomes an artifact with the type and description that the tool gave", async () => {
     const result = await rig.call("saves", {

@@ -1,11 +1,13 @@
 /**
  * A call's arguments and input artifacts on their way into its work directory.
  */
-import { readFile, readdir, stat } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { anyCharacter, fc, test as propertyTest } from "../../support/properties/property.ts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createFilesystemStore } from "../../../worker/artifacts/filesystem/store.ts";
 import { createMemoryStore } from "../../../worker/artifacts/memory/store.ts";
 import { type ArtifactStore, StoreError } from "../../../worker/artifacts/store.ts";
 import {
@@ -21,6 +23,7 @@ import type {
   PreloadedArtifact,
 } from "../../../worker/protocol/invocation.ts";
 import type { WorkDir } from "../../../worker/sandbox/work/work-dir.ts";
+import { abortable } from "../../../worker/support/timeout.ts";
 import { ownFileSystem } from "../../support/sandboxes/own-file-system.ts";
 import { newWorkDir } from "../../support/sandboxes/work-dir.ts";
 
@@ -370,24 +373,24 @@ describe("an artifact that cannot be loaded", () => {
   });
 
   test("because of the facts that its store knows before is refused without its content", async () => {
-    const open: ArtifactOrigin["store"]["open"] = (_scope, _reference, _signal, accept) => {
-      accept?.({ version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } });
+    const open: ArtifactOrigin["store"]["open"] = async (_scope, _reference, _signal, accept) => {
+      await accept?.({ version: 0, sizeBytes: 100, etag: "1", metadata: { mimeType: "x" } });
       return expect.unreachable("the content moves");
     };
     await using workDir = await newWorkDir();
     const call = invocation({ references: { table: { filename: "data.csv", version: 0 } } });
     const limits = { maxBytes: Infinity, callMaxBytes: 99 };
-    const origin = originOf({ open: async (...args) => open(...args) }, { limits });
+    const origin = originOf({ open }, { limits });
     const error = await refusal(stageArtifacts(call, workDir, origin, never));
     expect(error.message).toContain("at most 99 are allowed");
   });
 
   test("counts once, with the size of the version that was opened in the end", async () => {
     const facts = { version: 0, etag: "1", metadata: { mimeType: "x" } };
-    const open: ArtifactOrigin["store"]["open"] = (_scope, { filename }, _signal, accept) => {
-      accept?.({ ...facts, sizeBytes: 40 });
+    const open: ArtifactOrigin["store"]["open"] = async (_, { filename }, _signal, accept) => {
+      await accept?.({ ...facts, sizeBytes: 40 });
       const body = Readable.from([Buffer.alloc(filename === "grown" ? 60 : 40)]);
-      return Promise.resolve({ ...facts, sizeBytes: filename === "grown" ? 60 : 40, body });
+      return { ...facts, sizeBytes: filename === "grown" ? 60 : 40, body };
     };
     const references = {
       a: { filename: "same", version: 0 },
@@ -395,7 +398,7 @@ describe("an artifact that cannot be loaded", () => {
     };
     const stage = async (diskBytes: number) => {
       await using workDir = await newWorkDir();
-      const origin = originOf({ open: async (...args) => open(...args) }, { diskBytes });
+      const origin = originOf({ open }, { diskBytes });
       return await stageArtifacts(invocation({ references }), workDir, origin, never);
     };
     await stage(100);
@@ -490,6 +493,101 @@ describe("an artifact that cannot be loaded", () => {
     );
     expect(error.message).toContain('"missing.csv" for parameter "other"');
     expect(loading.destroyed).toBe(true);
+  });
+
+  describe("beside others that cannot", () => {
+    const facts = { version: 0, etag: "1", metadata: { mimeType: "x" } };
+    const afterOthers = () => new Promise(setImmediate);
+
+    async function refusedOf(
+      references: readonly ArtifactReference[],
+      open: ArtifactOrigin["store"]["open"],
+      limits: ArtifactOrigin["limits"],
+    ): Promise<string> {
+      await using workDir = await newWorkDir();
+      const entries = references.map((reference, index) => [`p${index}`, reference] as const);
+      const call = invocation({ references: Object.fromEntries(entries) });
+      const { message } = await refusal(
+        stageArtifacts(call, workDir, originOf({ open }, { limits }), never),
+      );
+      return message;
+    }
+
+    const unlimited = { maxBytes: Infinity, callMaxBytes: Infinity };
+    const two = [
+      { filename: "slow", version: 0 },
+      { filename: "fast", version: 0 },
+    ];
+
+    test("is the one that is named if it is the first of the request, not the first to fail", async () => {
+      const open: ArtifactOrigin["store"]["open"] = async (_, { filename }) => {
+        if (filename === "slow") await afterOthers();
+        throw new StoreError("not-found", "It was not found.");
+      };
+      expect(await refusedOf(two, open, unlimited)).toContain('"slow" for parameter "p0"');
+    });
+
+    test("is named after an optional one that the store does not have", async () => {
+      const open: ArtifactOrigin["store"]["open"] = async (_, { filename }) => {
+        if (filename === "slow") await afterOthers();
+        throw new StoreError("not-found", "It was not found.");
+      };
+      const references = [{ ...two[0]!, isOptional: true }, two[1]!];
+      expect(await refusedOf(references, open, unlimited)).toContain('"fast" for parameter "p1"');
+    });
+
+    test.for([["when it is open"], ["before its content moves"]] as const)(
+      "takes its bytes in the order of the request: %s",
+      async ([when]) => {
+        const bodies: Readable[] = [];
+        const open: ArtifactOrigin["store"]["open"] = async (_, { filename }, _signal, accept) => {
+          if (filename === "slow") await afterOthers();
+          if (when !== "when it is open") await accept?.({ ...facts, sizeBytes: 60 });
+          const body = new Readable({ read: () => undefined });
+          bodies.push(body);
+          return { ...facts, sizeBytes: 60, body };
+        };
+        expect(await refusedOf(two, open, { maxBytes: 60, callMaxBytes: 100 })).toBe(
+          'Artifact "fast" for parameter "p1" could not be loaded: with it the inputs have 120 bytes together, at most 100 are allowed',
+        );
+        expect(bodies.map(({ destroyed }) => destroyed)).not.toContain(false);
+      },
+    );
+
+    test("leaves no file of many others open", async () => {
+      const base = await mkdtemp(join(tmpdir(), "str-stage-"));
+      onTestFinished(() => rm(base, { recursive: true }));
+      await using store = createFilesystemStore({ basePath: base });
+      const names = Array.from({ length: 3 * maxLoading }, (_, index) => `${index}.csv`);
+      for (const name of names) await save(store, name, name);
+      const bodies: Readable[] = [];
+      const open: ArtifactOrigin["store"]["open"] = async (...args) => {
+        const opened = await store.open(...args);
+        bodies.push(opened.body);
+        return opened;
+      };
+      const references = names.map((filename) => ({ filename, version: 0 }));
+      references.splice(maxLoading, 0, { filename: "missing", version: 0 });
+      const message = await refusedOf(references, open, unlimited);
+      expect(message).toContain(`"missing" for parameter "p${maxLoading}"`);
+      expect(bodies.length).toBeGreaterThanOrEqual(maxLoading);
+      expect(bodies.map(({ destroyed }) => destroyed)).not.toContain(false);
+    });
+
+    test("ends with the call while an earlier one is still being opened", async () => {
+      const giveUp = new AbortController();
+      const body = new Readable({ read: () => undefined });
+      const open: ArtifactOrigin["store"]["open"] = async (_, { filename }, signal) => {
+        if (filename === "slow") return abortable(new Promise<never>(() => undefined), signal);
+        setImmediate(() => giveUp.abort(new Error("shut down")));
+        return { ...facts, sizeBytes: 1, body };
+      };
+      await using workDir = await newWorkDir();
+      const call = invocation({ references: { a: two[0]!, b: two[1]! } });
+      const staging = stageArtifacts(call, workDir, originOf({ open }), giveUp.signal);
+      await expect(staging).rejects.toThrow("shut down");
+      expect(body.destroyed).toBe(true);
+    });
   });
 
   test("because the call is given up fails with the signal's reason, and its stream is closed", async () => {

@@ -88,7 +88,7 @@ class CachedStore implements ArtifactStore {
     accept?: AcceptFacts,
   ): Promise<OpenedArtifact> {
     const facts = await this.#store.stat(scope, reference, signal);
-    accept?.(facts);
+    await accept?.(facts);
     const cached = await this.#openCached(scope, reference.filename, facts, signal);
     if (cached === undefined) this.#counts.misses++;
     return cached ?? this.#store.open(scope, reference, signal);

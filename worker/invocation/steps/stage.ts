@@ -11,19 +11,17 @@ import type { InputContent } from "../../sandbox/work/inputs.ts";
 import { type WorkDir, workDirNames } from "../../sandbox/work/work-dir.ts";
 import { WrongSizeError } from "../../support/files/arrived-bytes.ts";
 import type { CallArtifact, CallStore } from "../audit/audited-store.ts";
-import { InputNames, isFileName, noDisk, notLoaded } from "./input-names.ts";
-import type { ArtifactLimits, Transfers } from "./transfers.ts";
+import { type InputBounds, InputBudget, type InputShare } from "./inputs/budget.ts";
+import { InputNames, isFileName, noDisk, notLoaded } from "./inputs/names.ts";
+import type { Transfers } from "./transfers.ts";
 
 /** Concurrent transfers of one call. */
 export const maxLoading = 8;
 
 /** Source of referenced artifacts, and bounds on inputs. */
-export interface ArtifactOrigin {
+export interface ArtifactOrigin extends InputBounds {
   readonly store: Pick<CallStore, "open">;
   readonly scope: ArtifactScope;
-  readonly limits: Pick<ArtifactLimits, "maxBytes" | "callMaxBytes">;
-  /** Spare disk for all inputs together. */
-  readonly diskBytes: number;
   readonly transfers: Transfers;
 }
 
@@ -42,8 +40,9 @@ interface OpenedInput
 }
 
 /**
- * Streams the artifacts of a call into `input/`, several at once. Returns them by parameter. Throws
- * InvocationError `ARTIFACT_ERROR` naming parameter and artifact, or `RESOURCE_EXHAUSTED`.
+ * Moves the artifacts of a call into `input/`, several at once. Returns them by parameter. Throws
+ * InvocationError `ARTIFACT_ERROR` or `RESOURCE_EXHAUSTED`, which names an input: of those that are
+ * missing or too large the first of the request.
  */
 export async function stageArtifacts(
   invocation: Invocation,
@@ -88,8 +87,8 @@ function inputsOf({ preloaded, references }: Invocation, origin: ArtifactOrigin)
     const { filename, isOptional = false } = reference;
     if (isOptional && !isFileName(filename)) continue;
     const name = names.assign(parameter, filename);
-    const open = (signal: AbortSignal) =>
-      openReference(origin, budget, parameter, reference, signal);
+    const share = budget.next(parameter, filename);
+    const open = (signal: AbortSignal) => openReference(origin, share, reference, signal);
     inputs.push({ parameter, filename, name, open });
   }
   return inputs;
@@ -98,59 +97,29 @@ function inputsOf({ preloaded, references }: Invocation, origin: ArtifactOrigin)
 /** Refuses the artifact by its announced size before a byte is read, and holds the store to it. */
 async function openReference(
   { store, scope }: ArtifactOrigin,
-  budget: InputBudget,
-  parameter: string,
+  share: InputShare,
   reference: ArtifactReference,
   signal: AbortSignal,
 ): Promise<OpenedInput | undefined> {
-  const { filename, isOptional = false } = reference;
-  const accept = (facts: Pick<ArtifactFacts, "sizeBytes">): void =>
-    budget.take(parameter, filename, facts.sizeBytes);
-  const opened = await store.open(scope, reference, signal, accept).catch((error: unknown) => {
-    if (!(error instanceof StoreError)) throw error;
-    if (isOptional && error.reason === "not-found") return undefined;
-    throw notLoaded(parameter, filename, error.message, error);
-  });
+  const accept = ({ sizeBytes }: Pick<ArtifactFacts, "sizeBytes">): Promise<void> =>
+    share.take(sizeBytes, signal);
+  const opened = await store
+    .open(scope, reference, signal, accept)
+    .catch(async (error: unknown) => {
+      if (!(error instanceof StoreError)) throw error;
+      const isAbsent = reference.isOptional === true && error.reason === "not-found";
+      if (!isAbsent) throw await share.refusal(error.message, error, signal);
+      await share.take(0, signal);
+      return undefined;
+    });
   if (opened === undefined) return undefined;
   const { body, version, metadata, failed } = opened;
   try {
-    accept(opened);
+    await accept(opened);
   } catch (error) {
     failed?.(error);
     body.destroy();
     throw error;
   }
   return { content: opened, mimeType: metadata.mimeType, version, ...(failed && { failed }) };
-}
-
-/** Bytes that the inputs of a call may still have. */
-class InputBudget {
-  readonly #origin: Pick<ArtifactOrigin, "limits" | "diskBytes">;
-  readonly #bytesByParameter = new Map<string, number>();
-  #takenBytes = 0;
-
-  constructor(origin: Pick<ArtifactOrigin, "limits" | "diskBytes">) {
-    this.#origin = origin;
-  }
-
-  /** Takes the bytes of an input, in place of those taken before. Throws InvocationError. */
-  take(parameter: string, filename: string, sizeBytes: number): void {
-    const { limits, diskBytes } = this.#origin;
-    const { maxBytes, callMaxBytes } = limits;
-    if (sizeBytes > maxBytes) {
-      const reason = `it has ${sizeBytes} bytes, at most ${maxBytes} are allowed`;
-      throw notLoaded(parameter, filename, reason);
-    }
-    this.#takenBytes += sizeBytes - (this.#bytesByParameter.get(parameter) ?? 0);
-    this.#bytesByParameter.set(parameter, sizeBytes);
-    const together = `the inputs have ${this.#takenBytes} bytes together`;
-    if (this.#takenBytes > callMaxBytes) {
-      const reason = `with it ${together}, at most ${callMaxBytes} are allowed`;
-      throw notLoaded(parameter, filename, reason);
-    }
-    if (this.#takenBytes > diskBytes) {
-      const free = `${Math.max(0, diskBytes)} are free`;
-      throw noDisk(filename, `it has ${sizeBytes} bytes, and with it ${together}, ${free}`);
-    }
-  }
 }

@@ -96,7 +96,7 @@ describe("a version that was read before", () => {
     const before = server().count("HeadObject");
     const reference = { filename: "a.txt", version: 0 };
     const count = await transfers(async () => {
-      const { body } = await store.open(scope, reference, never, () => undefined);
+      const { body } = await store.open(scope, reference, never, async () => undefined);
       expect((await buffer(body)).toString()).toBe("content");
     });
     expect([count, server().count("HeadObject") - before]).toEqual([1, 0]);

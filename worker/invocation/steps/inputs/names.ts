@@ -1,8 +1,8 @@
 /**
  * File names of input artifacts in `input/`.
  */
-import { userPrefix } from "../../artifacts/scope.ts";
-import { InvocationError } from "../../protocol/errors.ts";
+import { userPrefix } from "../../../artifacts/scope.ts";
+import { InvocationError } from "../../../protocol/errors.ts";
 
 /** Longest file name of an input artifact, in bytes: NAME_MAX of Linux file systems. */
 const maxNameBytes = 255;
