@@ -33,7 +33,8 @@ export const noBroker: BrokerVariables = { DEV_BROKER_HOST: "127.0.0.1", DEV_BRO
  * Where a benchmark keeps its files, work directories among them: in memory, where there is room.
  */
 const memoryDirectory = "/dev/shm";
-const diskDirectory = "/var/tmp";
+/** A directory on a disk. */
+export const diskDirectory = "/var/tmp";
 /** Bytes that must be free in memory: a benchmark needs a tenth of that. */
 const minMemoryBytes = 1024 ** 3;
 const endSignals = ["SIGTERM", "SIGINT"] as const;

@@ -1,23 +1,13 @@
 /**
  * Calls of this checkout's worker and of another's, in turns: what a change has brought.
  */
-import { resolve, sep } from "node:path";
-import { pathToFileURL } from "node:url";
-import type { Agent } from "../../harness/agent.ts";
-import { startBroker } from "../brokers.ts";
-import { connectAgent } from "../end-to-end.ts";
-import {
-  type BenchDirectory,
-  callTimeoutSeconds,
-  environmentOf,
-  makeBase,
-  startTimeoutMs,
-} from "../environment.ts";
+import { join, resolve } from "node:path";
+import { diskDirectory, makeBase, makeDirectory } from "../environment.ts";
 import { inFlight } from "../measure.ts";
+import { type ArtifactRow, artifactEntries, measureArtifactCalls } from "./artifacts.ts";
 import { lightTool, pandasTool } from "./names.ts";
 import { installPandas } from "./pandas.ts";
-import { ProcessorGroup } from "../sizing/group.ts";
-import { WorkerProcess } from "../worker-process.ts";
+import { BesideWorker } from "./worker.ts";
 
 /** Rounds that are not counted. */
 const warmUpRounds = 5;
@@ -60,11 +50,8 @@ export interface MeasuredBeside {
   /** Of the other checkout. */
   readonly before: string;
   readonly rows: readonly BesideRow[];
-}
-
-interface RunningWorker extends AsyncDisposable {
-  readonly agent: Agent;
-  readonly group: ProcessorGroup | undefined;
+  /** Missing in runs of old. */
+  readonly artifacts?: readonly ArtifactRow[];
 }
 
 /** Measures the worker of this checkout beside that of another, which has a benchmark like it. */
@@ -73,66 +60,30 @@ export async function measureBeside(
   rounds: number,
 ): Promise<Omit<MeasuredBeside, "before">> {
   await using base = await makeBase();
+  // Artifacts survive a crash of the machine, so they are not in memory.
+  await using disk = await makeDirectory(diskDirectory);
+  const storePath = join(disk.path, "artifacts");
   const pandas = await installPandas(base.path);
-  const served: Served = {
-    ...pandas,
-    tools: { ...tools, ...(pandas && { [pandasTool]: entryOf("python", pandas.module) }) },
+  const served = { ...tools, ...(pandas && { [pandasTool]: entryOf("python", pandas.module) }) };
+  const named = Object.entries(served).map(([tool, entry]) => [nameOf(tool), entry] as const);
+  const entries = { ...Object.fromEntries(named), ...artifactEntries };
+  const variables = {
+    ARTIFACT_BASE_PATH: storePath,
+    ...(pandas && { TOOLS_PYTHON_DIR: pandas.pythonDir }),
   };
-  await using before = await startWorker(base, "before", otherRoot, served);
-  await using after = await startWorker(
-    base,
-    "after",
-    resolve(import.meta.dirname, "../.."),
-    served,
-  );
+  const start = (name: string, root: string) =>
+    BesideWorker.start({ base: base.path, name, root, entries, variables });
+  await using before = await start("before", otherRoot);
+  await using after = await start("after", resolve(import.meta.dirname, "../.."));
   const rows: BesideRow[] = [];
-  for (const tool of Object.keys(served.tools))
+  for (const tool of Object.keys(served))
     rows.push(await measureTool(tool, [before, after], rounds));
-  return { rows };
-}
-
-interface Served {
-  readonly tools: Readonly<Record<string, object>>;
-  /** In place of the benchmark's own. */
-  readonly pythonDir?: string;
-}
-
-async function startWorker(
-  base: BenchDirectory,
-  name: string,
-  root: string,
-  served: Served,
-): Promise<RunningWorker> {
-  await using owned = new AsyncDisposableStack();
-  const signal = AbortSignal.timeout(startTimeoutMs);
-  const broker = owned.use(await startBroker("dev"));
-  const entries = Object.fromEntries(
-    Object.entries(served.tools).map(([tool, entry]) => [nameOf(tool), entry]),
-  );
-  const ofTools = await environmentOf(base.path, name, [], broker.variables, entries);
-  const { pythonDir } = served;
-  const environment = pythonDir ? { ...ofTools, TOOLS_PYTHON_DIR: pythonDir } : ofTools;
-  const group = owned.use(makeGroup(name));
-  const program = new URL("bench/worker.ts", pathToFileURL(resolve(root) + sep));
-  const start = () => WorkerProcess.start(environment, signal, program);
-  owned.use(await (group === undefined ? start() : group.around(start)));
-  const agent = owned.use(await connectAgent(broker, signal));
-  const all = owned.move();
-  return { agent, group, [Symbol.asyncDispose]: () => all.disposeAsync() };
-}
-
-/** Undefined where this process may not make one. */
-function makeGroup(name: string): ProcessorGroup | undefined {
-  try {
-    return new ProcessorGroup(name);
-  } catch {
-    return undefined;
-  }
+  return { rows, artifacts: await measureArtifactCalls([before, after], storePath) };
 }
 
 async function measureTool(
   tool: string,
-  workers: readonly [RunningWorker, RunningWorker],
+  workers: readonly [BesideWorker, BesideWorker],
   rounds: number,
 ): Promise<BesideRow> {
   const sides = workers.map((worker) => ({ worker, times: [] as number[] }));
@@ -141,7 +92,7 @@ async function measureTool(
     for (const { worker, times } of round % 2 === 0 ? sides : sides.toReversed()) {
       await new Promise((done) => setTimeout(done, pauseMs));
       const startMs = performance.now();
-      await call(worker, tool);
+      await worker.call({ tool: nameOf(tool) });
       if (round >= 0) times.push(performance.now() - startMs);
     }
   }
@@ -162,13 +113,13 @@ function sideOf(times: readonly number[], load: Load | undefined): Side {
 
 /** Calls at full rate, window by window. */
 class Load {
-  readonly #worker: RunningWorker;
+  readonly #worker: BesideWorker;
   readonly #tool: string;
   #calls = 0;
   #elapsedMs = 0;
   #cpuSeconds = 0;
 
-  constructor(worker: RunningWorker, tool: string) {
+  constructor(worker: BesideWorker, tool: string) {
     this.#worker = worker;
     this.#tool = tool;
   }
@@ -178,26 +129,20 @@ class Load {
   }
 
   get cpuMsPerCall(): number | undefined {
-    if (this.#worker.group === undefined) return undefined;
+    if (this.#worker.cpuSeconds === undefined) return undefined;
     return (this.#cpuSeconds * 1000) / this.#calls;
   }
 
   async run(): Promise<void> {
-    const { group } = this.#worker;
-    const [startMs, startSeconds] = [performance.now(), group?.seconds ?? 0];
+    const [startMs, startSeconds] = [performance.now(), this.#worker.cpuSeconds ?? 0];
     const isOver = (): boolean => performance.now() - startMs > windows.ms;
     const lanes = Array.from({ length: inFlight }, async () => {
-      for (; !isOver(); this.#calls++) await call(this.#worker, this.#tool);
+      for (; !isOver(); this.#calls++) await this.#worker.call({ tool: nameOf(this.#tool) });
     });
     await Promise.all(lanes);
     this.#elapsedMs += performance.now() - startMs;
-    this.#cpuSeconds += (group?.seconds ?? 0) - startSeconds;
+    this.#cpuSeconds += (this.#worker.cpuSeconds ?? 0) - startSeconds;
   }
-}
-
-async function call({ agent }: RunningWorker, tool: string): Promise<void> {
-  const answer = await agent.call({ tool: nameOf(tool), timeoutSeconds: callTimeoutSeconds });
-  if (answer.kind !== "success") throw new Error(JSON.stringify(answer));
 }
 
 function nameOf(tool: string): string {

@@ -2,6 +2,7 @@
  * What a change has brought, as Markdown.
  */
 import { type BenchHost, describeRun } from "../report.ts";
+import type { ArtifactRow } from "./artifacts.ts";
 import { lightTool, pandasTool } from "./names.ts";
 import type { BesideRow, MeasuredBeside } from "./run.ts";
 
@@ -25,7 +26,8 @@ export function formatBeside(report: BesideReport): string {
     "",
     "| tool | what | before | after | after / before | aim |",
     "|---|---|---:|---:|---:|---:|",
-    ...report.rows.flatMap(linesOf),
+    ...report.rows.flatMap(linesOfCalls),
+    ...(report.artifacts ?? []).flatMap(linesOfArtifacts),
     ...pandasLines(report.rows),
   ].join("\n");
 }
@@ -38,23 +40,32 @@ function pandasLines(rows: readonly BesideRow[]): readonly string[] {
   return ["", `A call with pandas takes a light one's p50 ${times}.`];
 }
 
-function linesOf({ tool, before, after }: BesideRow): readonly string[] {
+function linesOfCalls({ tool, before, after }: BesideRow): readonly string[] {
   const aim = aims[tool];
-  const line = (
-    what: string,
-    one: number | undefined,
-    other: number | undefined,
-    most?: number,
-  ): string => {
-    const numbers = [one, other].map((value) => value?.toFixed(1) ?? "");
-    const ratio = one === undefined || other === undefined ? "" : (other / one).toFixed(2);
-    return `| ${[tool, what, ...numbers, ratio, most ?? ""].join(" | ")} |`;
-  };
   return [
-    line("ms, p10", before.p10Ms, after.p10Ms),
-    line("ms, p50", before.p50Ms, after.p50Ms, aim?.p50),
-    line("ms, p90", before.p90Ms, after.p90Ms),
-    line("calls per second", before.callsPerSecond, after.callsPerSecond),
-    line("processor ms per call", before.cpuMsPerCall, after.cpuMsPerCall, aim?.cpu),
+    line([tool, "ms, p10"], before.p10Ms, after.p10Ms),
+    line([tool, "ms, p50"], before.p50Ms, after.p50Ms, aim?.p50),
+    line([tool, "ms, p90"], before.p90Ms, after.p90Ms),
+    line([tool, "calls per second"], before.callsPerSecond, after.callsPerSecond),
+    line([tool, "processor ms per call"], before.cpuMsPerCall, after.cpuMsPerCall, aim?.cpu),
   ];
+}
+
+function linesOfArtifacts({ what, before, after }: ArtifactRow): readonly string[] {
+  return [
+    line([what, "ms, p50"], before.wallMs, after.wallMs),
+    line([what, "processor ms per call"], before.cpuMs, after.cpuMs),
+    line([what, "of it the event loop"], before.loopMs, after.loopMs),
+  ];
+}
+
+function line(
+  names: readonly [tool: string, what: string],
+  before: number | undefined,
+  after: number | undefined,
+  most?: number,
+): string {
+  const numbers = [before, after].map((value) => value?.toFixed(1) ?? "");
+  const ratio = before === undefined || after === undefined ? "" : (after / before).toFixed(2);
+  return `| ${[...names, ...numbers, ratio, most ?? ""].join(" | ")} |`;
 }
