@@ -554,6 +554,15 @@ describe("an artifact that cannot be loaded", () => {
       },
     );
 
+    test("does not wait for the content of earlier ones that moves before they open", async () => {
+      const open: ArtifactOrigin["store"]["open"] = async (_, { filename }, signal, accept) => {
+        if (filename === "fast") throw new StoreError("not-found", "It was not found.");
+        await accept?.({ ...facts, sizeBytes: 60 });
+        return abortable(new Promise<never>(() => undefined), signal);
+      };
+      expect(await refusedOf(two, open, unlimited)).toContain('"fast" for parameter "p1"');
+    });
+
     test("leaves no file of many others open", async () => {
       const base = await mkdtemp(join(tmpdir(), "str-stage-"));
       onTestFinished(() => rm(base, { recursive: true }));

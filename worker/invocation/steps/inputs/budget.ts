@@ -1,6 +1,7 @@
 /**
  * Bounds the bytes of a call's inputs together. Inputs load concurrently, and are judged in the
- * order of the request: the same call fails with the same input each time.
+ * order of the request: the same call fails with the same input each time. They also start in that
+ * order, so that an earlier one never waits for a permit of a later one that waits for it.
  */
 import type { InvocationError } from "../../../protocol/errors.ts";
 import { abortable } from "../../../support/timeout.ts";
