@@ -94,6 +94,16 @@ describe("while the audit log cannot be written", () => {
   });
 });
 
+test("recorded artifacts go from file to file, without a stream", async () => {
+  const { store, audited } = await newCall();
+  await store.save(scope, "in.csv", sourceOf("content"), csv, never);
+  const { body, file } = await audited.open(scope, { filename: "in.csv", version: 0 }, never);
+  onTestFinished(() => void body.destroy());
+  const open = () => expect.unreachable("the content is streamed");
+  await audited.save(scope, "out.csv", { sizeBytes: 7, open, ...(file && { file }) }, csv, never);
+  expect(await readText(store, "out.csv", 0)).toBe("content");
+});
+
 test("an output that cannot be deleted again is known to its call", async () => {
   const deleteVersion = () => Promise.reject(new Error("the disk is on fire"));
   const { audited, fill } = await newCall((store) => ({
