@@ -162,5 +162,7 @@ export class SandboxUsage implements Disposable {
     this.unwatch();
     this.#disk[Symbol.dispose]();
     if (this.#group !== undefined) this.#cgroups?.discard(this.#group);
+    // It may be another sandbox's soon.
+    this.#group = undefined;
   }
 }

@@ -22,9 +22,14 @@ export interface Cgroups extends AsyncDisposable {
   readonly controls: Readonly<Record<CgroupControl, boolean>>;
   /** Milliseconds of {@link SandboxCgroup.add} in a trial. */
   readonly joinMs: number;
-  /** Makes a group with limits. The caller owns it. Throws SandboxError. */
+  /**
+   * A group with limits, new or as good as new, until the caller discards it. Throws SandboxError.
+   */
   create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup>;
-  /** Disposes a group in the background: the kernel takes longer than an answer should wait. */
+  /**
+   * Takes a group of {@link create} back when its sandbox is gone, and disposes or reuses it in the
+   * background: it may be another sandbox's from now on.
+   */
   discard(group: SandboxCgroup): void;
 }
 

@@ -29,6 +29,8 @@ export interface CgroupDialect {
   readonly controllers: Readonly<Record<CgroupControl, string | undefined>>;
   /** In the order in which the kernel takes them. */
   settings(limits: CgroupLimits): readonly CgroupSetting[];
+  /** Files of bytes of memory: those charged now, and the most. */
+  readonly memoryFiles: { readonly inUse: string; readonly peak: string };
   usage(read: CgroupReader): CgroupUsage;
 }
 
@@ -50,6 +52,7 @@ export const cgroupV1: CgroupDialect = {
     },
     { control: "processes", file: "pids.max", value: processes + bubblewrapProcesses },
   ],
+  memoryFiles: { inUse: "memory.usage_in_bytes", peak: "memory.max_usage_in_bytes" },
   usage: (read) => ({
     cpuMs: scaled(read("cpu", "cpuacct.usage"), 1e-6),
     peakMemoryBytes: scaled(read("memory", "memory.max_usage_in_bytes"), 1),
@@ -68,6 +71,7 @@ export const cgroupV2: CgroupDialect = {
     { control: "memory", file: "memory.oom.group", value: 1, isOptional: true },
     { control: "processes", file: "pids.max", value: processes + bubblewrapProcesses },
   ],
+  memoryFiles: { inUse: "memory.current", peak: "memory.peak" },
   usage: (read) => ({
     cpuMs: scaled(fieldOf(read("cpu", "cpu.stat"), "usage_usec"), 1e-3),
     peakMemoryBytes: scaled(read("memory", "memory.peak"), 1),

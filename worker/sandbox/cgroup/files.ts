@@ -6,6 +6,7 @@ import {
   constants,
   mkdirSync,
   openSync,
+  readSync,
   readdirSync,
   rmdirSync,
   write,
@@ -14,6 +15,9 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { readText } from "../proc/files.ts";
+
+/** More than a number takes. */
+const chunk = Buffer.alloc(64);
 
 const writeAsync = promisify<number, string>(write);
 
@@ -61,6 +65,16 @@ export class CgroupFiles {
     }
   }
 
+  /** Opens a peak of memory; the caller owns it. Undefined where there is no such file. */
+  openPeak(path: string): MemoryPeak | undefined {
+    try {
+      return new MemoryPeak(openSync(this.onHost(path), constants.O_RDWR));
+    } catch (error) {
+      if (isErrno(error, "ENOENT")) return undefined;
+      throw error;
+    }
+  }
+
   /** Makes a group. */
   make(directory: string): void {
     mkdirSync(this.onHost(directory));
@@ -89,6 +103,37 @@ export class CgroupFiles {
 
   protected onHost(path: string): string {
     return join(this.#root, path);
+  }
+}
+
+/** An open file that tells a peak of memory. */
+export class MemoryPeak implements Disposable {
+  readonly #descriptor: number;
+
+  /** @param descriptor belongs to the peak from now on */
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /**
+   * Begins anew; in version 2 for this open file only. Throws the system's error where peaks never
+   * do: in version 2 before Linux 6.12.
+   */
+  reset(): void {
+    writeSync(this.#descriptor, "0", 0);
+  }
+
+  /** Undefined when the group is gone. */
+  read(): string | undefined {
+    try {
+      return chunk.toString("latin1", 0, readSync(this.#descriptor, chunk, 0, chunk.length, 0));
+    } catch {
+      return undefined;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
   }
 }
 

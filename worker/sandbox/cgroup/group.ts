@@ -7,12 +7,17 @@ import { signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
 import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
-import { type CgroupFiles, isErrno } from "./files.ts";
+import { type CgroupFiles, type MemoryPeak, isErrno } from "./files.ts";
 
 /** Milliseconds until removal is given up: a killed process frees its memory first. */
 const removeTimeoutMs = 10_000;
 /** Milliseconds between two attempts, doubling from the first to the last. */
 const removePauseMs = { first: 1, last: 50 };
+/**
+ * Bytes that a group that is used again may still be charged for, mostly those that the kernel
+ * holds ready on each processor. They count in the next sandbox's peak.
+ */
+const maxLeftBytes = 1024 * 1024;
 
 /** A group below which sandboxes' groups are made, and their controls in its hierarchy. */
 export interface CgroupParent {
@@ -34,11 +39,20 @@ export interface CgroupMakings {
 export class CgroupOfSandbox implements SandboxCgroup {
   readonly #makings: CgroupMakings;
   readonly #name: string;
+  /** Undefined for a group that this worker did not make. */
+  readonly limits: CgroupLimits | undefined;
+  /** Of earlier sandboxes. */
+  #earlierCpuMs = 0;
+  /** Since the last renewal; undefined before, and where the kernel counts none. */
+  #peak: MemoryPeak | undefined;
+  /** A process may be in one hierarchy's group only. */
+  #isSplit = false;
 
   /** A group that exists. */
-  constructor(makings: CgroupMakings, name: string) {
+  constructor(makings: CgroupMakings, name: string, limits?: CgroupLimits) {
     this.#makings = makings;
     this.#name = name;
+    this.limits = limits;
   }
 
   /** Makes it, with its limits. Throws the system's error, and then nothing is left. */
@@ -55,7 +69,48 @@ export class CgroupOfSandbox implements SandboxCgroup {
           writeSetting(files, join(group, file), String(value), isOptional);
     }
     undo.move();
-    return new CgroupOfSandbox(makings, name);
+    const { memoryBytes, processes } = limits;
+    return new CgroupOfSandbox(makings, name, { memoryBytes, processes });
+  }
+
+  /**
+   * Ends the group's use by a sandbox that is gone. False where no other sandbox can have it:
+   * docs/adr/0052-control-groups-are-used-again.md says why.
+   */
+  release(): boolean {
+    this.#peak?.[Symbol.dispose]();
+    this.#peak = undefined;
+    return !this.#isSplit && this.#isEmpty() && this.#isAsNew();
+  }
+
+  /** Has a released group count anew. False where the kernel does not let it. */
+  renew(): boolean {
+    const { files, dialect } = this.#makings;
+    try {
+      const peak = this.#pathOf("memory", dialect.memoryFiles.peak);
+      this.#peak = peak === undefined ? undefined : files.openPeak(peak);
+      this.#peak?.reset();
+      this.#earlierCpuMs = dialect.usage(this.#read).cpuMs ?? 0;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #isEmpty(): boolean {
+    // Those that are not reaped yet count, and are in no list.
+    const count = this.#read("processes", "pids.current");
+    if (count !== undefined) return Number(count) === 0;
+    const { files } = this.#makings;
+    return this.#groups().every((group) => files.processesIn(group).length === 0);
+  }
+
+  /** Peaks of processes and kills never begin anew; the processes that each sandbox has are none. */
+  #isAsNew(): boolean {
+    const { dialect } = this.#makings;
+    const leftBytes = Number(this.#read("memory", dialect.memoryFiles.inUse) ?? 0);
+    const { peakProcesses = 0, memoryKills } = dialect.usage(this.#read);
+    return leftBytes <= maxLeftBytes && peakProcesses === 0 && memoryKills === 0;
   }
 
   async add(pid: number): Promise<void> {
@@ -70,6 +125,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     } catch (error) {
       // It is gone, and its exit says why.
       if (isErrno(error, "ESRCH")) return;
+      this.#isSplit = true;
       throw new SandboxError(`cannot move a process into ${group}`, { cause: error });
     }
   }
@@ -80,11 +136,24 @@ export class CgroupOfSandbox implements SandboxCgroup {
   }
 
   read(): CgroupUsage {
-    const { files, dialect, parents } = this.#makings;
-    return dialect.usage((control, file) => {
-      const parent = parents.find(({ controls }) => controls.includes(control));
-      return parent && files.read(`${parent.directory}/${this.#name}/${file}`);
-    });
+    const { dialect } = this.#makings;
+    const peak = this.#peak;
+    const { cpuMs, ...usage } = dialect.usage((control, file) =>
+      peak !== undefined && file === dialect.memoryFiles.peak
+        ? peak.read()
+        : this.#read(control, file),
+    );
+    return { cpuMs: cpuMs === undefined ? undefined : cpuMs - this.#earlierCpuMs, ...usage };
+  }
+
+  readonly #read = (control: CgroupControl, file: string): string | undefined => {
+    const path = this.#pathOf(control, file);
+    return path && this.#makings.files.read(path);
+  };
+
+  #pathOf(control: CgroupControl, file: string): string | undefined {
+    const parent = this.#makings.parents.find(({ controls }) => controls.includes(control));
+    return parent && `${parent.directory}/${this.#name}/${file}`;
   }
 
   kill(): void {
@@ -92,6 +161,8 @@ export class CgroupOfSandbox implements SandboxCgroup {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#peak?.[Symbol.dispose]();
+    this.#peak = undefined;
     await Promise.all(
       this.#groups().map((group) =>
         remove(group, this.#makings).catch((error: unknown) => this.#makings.onRemoveFailed(error)),

@@ -10,11 +10,12 @@ import { joinRemark, timeJoin } from "./join.ts";
 import { cgroupNames, isLeftBehind } from "./names.ts";
 import { CgroupRefusal, cgroupRemedies } from "./refusal.ts";
 import { tryGroups } from "./trial.ts";
+import { CgroupStock } from "./stock.ts";
 import { type CgroupVersion, findV1, findV2 } from "./versions.ts";
 
 /**
- * Milliseconds after which a group is removed: while its processes give back their memory, it is
- * busy, and each attempt costs more than all other work for it.
+ * Milliseconds after which a group is kept or removed: while its processes give back their memory,
+ * it is busy, and each attempt to remove it costs more than all other work for it.
  */
 const discardAfterMs = 20;
 
@@ -111,6 +112,7 @@ class HostCgroups implements Cgroups {
   readonly #newName: () => string;
   readonly #own: Disposable;
   readonly #discarding = new Set<Promise<void>>();
+  readonly #stock = new CgroupStock();
 
   constructor(makings: CgroupMakings, newName: () => string, joinMs: number, own: Disposable) {
     this.#makings = makings;
@@ -130,24 +132,26 @@ class HostCgroups implements Cgroups {
   async create(limits: Limits, signal?: AbortSignal): Promise<SandboxCgroup> {
     signal?.throwIfAborted();
     try {
-      return CgroupOfSandbox.make(this.#makings, this.#newName(), limits);
+      const kept = this.#stock.take(limits);
+      return kept ?? CgroupOfSandbox.make(this.#makings, this.#newName(), limits);
     } catch (error) {
       throw new SandboxError("cannot make a control group for a sandbox", { cause: error });
     }
   }
 
-  discard(group: SandboxCgroup): void {
+  discard(group: CgroupOfSandbox): void {
     const discarding = this.#discard(group).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
   }
 
-  async #discard(group: SandboxCgroup): Promise<void> {
+  async #discard(group: CgroupOfSandbox): Promise<void> {
     await this.#makings.clock.sleep(discardAfterMs);
-    await group[Symbol.asyncDispose]();
+    await this.#stock.keep(group);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#discarding);
+    await this.#stock[Symbol.asyncDispose]();
     try {
       this.#own[Symbol.dispose]();
     } catch (error) {

@@ -17,10 +17,12 @@ const gatewayRole = "gateway";
 /** The connections of one child. */
 export type ChildSockets = Readonly<Record<Role, Socket>> & { readonly gateway?: Socket };
 
+/** Children that may be connecting at a time. */
+export const maxArriving = 4;
 /** Bound of a connection's first line. */
 const maxGreetingBytes = 64;
-/** Connections before their first line. */
-const maxStrangers = 8;
+/** Connections before their first line: all of these children's, and one more of each. */
+const maxStrangers = maxArriving * (roles.length + 2);
 /** Its name in the template's directory. */
 const socketName = "socket";
 

@@ -6,8 +6,10 @@ import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { Limits } from "../../../protocol/resource-limits.ts";
 import type { NewId } from "../../../support/ids.ts";
+import { Semaphore } from "../../../support/semaphore.ts";
 import { abortable } from "../../../support/timeout.ts";
 import { knownChildrenOf, signalQuietly } from "../../proc/processes.ts";
+import { readStat } from "../../proc/stat.ts";
 import { clampLimits, cpusFor } from "../../rlimits.ts";
 import {
   type Launch,
@@ -35,7 +37,7 @@ import { privateBytesOf } from "../idle/private-bytes.ts";
 import { BwrapExecution } from "../execution.ts";
 import { TemplateChannel } from "./template-channel.ts";
 import { TemplateChild } from "./template-child.ts";
-import { TemplateListener } from "./template-listener.ts";
+import { TemplateListener, maxArriving } from "./template-listener.ts";
 import { firstOfNamespace } from "./template-pids.ts";
 import { templateSettings } from "./template-settings.ts";
 
@@ -102,6 +104,11 @@ interface Opened {
   readonly privateBytes: number;
 }
 
+interface MadeChild {
+  readonly execution: BwrapExecution;
+  readonly network: OpenNetwork | undefined;
+}
+
 class OpenTemplate implements Template {
   readonly lost: Promise<void>;
   readonly #parts: TemplateParts;
@@ -110,7 +117,8 @@ class OpenTemplate implements Template {
   readonly #owned: AsyncDisposable;
   readonly #ended = new AbortController();
   #childBytes: number | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Until a child has its own control group, it counts with the template. */
+  readonly #orders: Semaphore;
   /** The end of each child. */
   readonly #children = new Set<Promise<void>>();
 
@@ -121,6 +129,10 @@ class OpenTemplate implements Template {
     this.#opened = opened;
     this.#channel = new TemplateChannel(execution.channel);
     this.#owned = owned;
+    const room = opened.limits.processes - (readStat(`/proc/${opened.pid}`)?.threads ?? 1);
+    const capacity = Math.max(1, Math.min(maxArriving, room));
+    // Whoever makes sandboxes bounds their number.
+    this.#orders = new Semaphore({ capacity, maxWaiting: Infinity });
     const end = (): void => this.#ended.abort(new SandboxError("a template has ended"));
     this.lost = execution.exited.then(end, end);
   }
@@ -137,10 +149,7 @@ class OpenTemplate implements Template {
     await using held = new AsyncDisposableStack();
     held.use(this.#begin());
     const workDir = held.use(await workDirs.take({ parent: directory }));
-    // One after the other: until a child has its own control group, it counts with the template.
-    const made = this.#turn.then(() => this.#make(workDir, held, either));
-    this.#turn = made.catch(() => undefined);
-    const { execution, network } = await made;
+    const { execution, network } = await this.#makeInTurn(workDir, held, either);
     held.defer(async () => void (await execution.stop(0)));
     const command = waiting(execution);
     await awaitReady(command, sandboxes.clock, either);
@@ -152,13 +161,21 @@ class OpenTemplate implements Template {
     return parkedSandbox({ sandbox, command, privateBytes, owned: held.move() });
   }
 
+  async #makeInTurn(
+    workDir: WorkDir,
+    held: AsyncDisposableStack,
+    signal: AbortSignal,
+  ): Promise<MadeChild> {
+    using _order = await this.#orders.acquire(signal);
+    return await this.#make(workDir, held, signal);
+  }
+
   /** A child within its limits, on its way to be ready; its network is given to `held`. */
   async #make(
     workDir: WorkDir,
     held: AsyncDisposableStack,
     signal: AbortSignal,
-  ): Promise<{ readonly execution: BwrapExecution; readonly network: OpenNetwork | undefined }> {
-    signal.throwIfAborted();
+  ): Promise<MadeChild> {
     const child = await this.#fork(basename(workDir.path), signal);
     try {
       const execution = await this.#enter(child, workDir);
