@@ -8,7 +8,10 @@ import { createConnection } from "node:net";
 import { dirname } from "node:path";
 import { type TestContext, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isFilteredArch } from "../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
-import { TemplateListener } from "../../../worker/sandbox/bubblewrap/template/template-listener.ts";
+import {
+  TemplateListener,
+  maxArriving,
+} from "../../../worker/sandbox/bubblewrap/template/template-listener.ts";
 import { signalQuietly } from "../../../worker/sandbox/proc/processes.ts";
 import { SandboxError, type Template } from "../../../worker/sandbox/sandbox.ts";
 import { newId } from "../../../worker/support/ids.ts";
@@ -101,6 +104,37 @@ def run():
     const { result } = await host.call<{ makes: boolean; more: number }>(template, "run");
     context.skip(!result.makes, "the kernel makes no huge pages when it is asked");
     expect(result.more).toBeGreaterThan(0);
+  });
+
+  test.for([
+    ["four", 8, 4],
+    ["no more than have room in its control group", 2, 1],
+  ] as const)("makes several children at a time: %s", async ([, processes, most], context) => {
+    const { host, template } = await open(context, working, { limits: { processes } });
+    let present = 0;
+    const counts: number[] = [];
+    const original = TemplateListener.prototype.expect;
+    const spy = vi.spyOn(TemplateListener.prototype, "expect").mockImplementation(function (
+      this: TemplateListener,
+      ...args
+    ) {
+      const expected = original.apply(this, args);
+      counts.push(++present);
+      const end = expected[Symbol.dispose].bind(expected);
+      return Object.assign(expected, {
+        [Symbol.dispose]: () => {
+          present--;
+          end();
+        },
+      });
+    });
+    onTestFinished(() => spy.mockRestore());
+    const parked = await Promise.all(Array.from({ length: 6 }, () => template.park(never)));
+    await using held = new AsyncDisposableStack();
+    for (const each of parked) held.use(each);
+    expect(Math.max(...counts)).toBe(most);
+    for (const each of parked)
+      expect(await (await host.wake(each, "run")).exited).toMatchObject({ exitCode: 0 });
   });
 
   test.for([
@@ -428,6 +462,20 @@ describe("the socket for children of a template", () => {
     const connected = expected.take();
     expect(Object.keys(connected)).toHaveLength(4);
     for (const socket of [...sockets, ...Object.values(connected)]) socket.destroy();
+  });
+
+  test("hears all connections of as many children as may come at a time", async () => {
+    const directory = await temporaryDirectory();
+    await using listener = await TemplateListener.open(directory, undefined);
+    const words = Array.from({ length: maxArriving }, (_, index) => `word${index}`);
+    const roles = ["report", "wake", "out", "err", "gateway"];
+    const greetings = words.flatMap((word) => roles.map((role) => `${word} ${role}\n`));
+    await using held = new AsyncDisposableStack();
+    const children = words.map((word) => held.use(listener.expect(word, true)));
+    const sockets = await Promise.all(greetings.map(() => connect(directory)));
+    for (const socket of sockets) held.defer(() => void socket.destroy());
+    for (const [index, socket] of sockets.entries()) socket.write(greetings[index]!);
+    await Promise.all(children.map(({ connected }) => connected));
   });
 
   test.for([

@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -18,7 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import { CgroupFiles } from "../../../worker/sandbox/cgroup/files.ts";
+import { CgroupFiles, MemoryPeak } from "../../../worker/sandbox/cgroup/files.ts";
 
 const recorded = join(import.meta.dirname, "../../fixtures/cgroup");
 
@@ -43,6 +44,8 @@ export class RecordedCgroups extends CgroupFiles {
    * Groups, as paths of the tree, whose files refuse to be written, and the system's code for it.
    */
   readonly refusals = new Map<string, string>();
+  /** Whether a peak of memory begins anew for who writes to it, as from Linux 6.12 on. */
+  resetsPeaks = true;
 
   constructor(host: RecordedHost) {
     const root = mkdtempSync(join(tmpdir(), "str-cgroups-"));
@@ -101,6 +104,15 @@ export class RecordedCgroups extends CgroupFiles {
         if (existsSync(this.onHost(path))) truncateSync(this.onHost(path));
         super.write(path, text);
     }
+  }
+
+  override openPeak(path: string): MemoryPeak | undefined {
+    if (!existsSync(this.onHost(path))) return undefined;
+    const present = join(dirname(path), "memory.current");
+    return new RecordedPeak(openSync(this.onHost(path), "r"), () => {
+      if (!this.resetsPeaks) throw errno("EINVAL");
+      return this.get(present);
+    });
   }
 
   override async move(path: string, pid: number): Promise<void> {
@@ -170,6 +182,27 @@ export class RecordedCgroups extends CgroupFiles {
   #requireWritable(path: string): void {
     for (const [directory, code] of this.refusals)
       if (path === directory || path.startsWith(`${directory}/`)) throw errno(code);
+  }
+}
+
+/** Tells of what is charged after its reset the last that was looked at, as the most. */
+class RecordedPeak extends MemoryPeak {
+  readonly #present: () => string;
+  #bytes: number | undefined;
+
+  constructor(descriptor: number, present: () => string) {
+    super(descriptor);
+    this.#present = present;
+  }
+
+  override reset(): void {
+    this.#bytes = Number(this.#present());
+  }
+
+  override read(): string | undefined {
+    if (this.#bytes === undefined) return super.read();
+    this.#bytes = Math.max(this.#bytes, Number(this.#present()));
+    return `${this.#bytes}\n`;
   }
 }
 
