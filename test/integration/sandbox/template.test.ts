@@ -474,6 +474,10 @@ describe("the socket for children of a template", () => {
     const children = words.map((word) => held.use(listener.expect(word, true)));
     const sockets = await Promise.all(greetings.map(() => connect(directory)));
     for (const socket of sockets) held.defer(() => void socket.destroy());
+    // Whoever came before the next one has been let in when that is turned away.
+    const stranger = await connect(directory);
+    stranger.write("other report\n");
+    await once(stranger, "close");
     for (const [index, socket] of sockets.entries()) socket.write(greetings[index]!);
     await Promise.all(children.map(({ connected }) => connected));
   });

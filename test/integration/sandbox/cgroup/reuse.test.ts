@@ -59,10 +59,8 @@ async function groupWithStock(context: TestContext) {
   const name = `str-sandbox-${newId()}`;
   const group = CgroupOfSandbox.make(makings, name, limits);
   onTestFinished(() => group[Symbol.asyncDispose]());
-  const start = (script: string, ...words: readonly string[]) =>
-    startIn(["/usr/bin/python3", "-I", "-c", script, ...words], {
-      groups: parents.map((parent) => join(parent, name)),
-    });
+  const start = (...argv: readonly string[]) =>
+    startIn(argv, { groups: parents.map((parent) => join(parent, name)) });
   return {
     parents,
     stock,
@@ -70,7 +68,7 @@ async function groupWithStock(context: TestContext) {
     start,
     /** Runs a program to its end, until its memory is free. */
     async run(script: string, ...words: readonly string[]): Promise<void> {
-      await once(await start(script, ...words), "exit");
+      await once(await start("/usr/bin/python3", "-I", "-c", script, ...words), "exit");
       const processesLeft = join(processes || memory, name, "pids.current");
       await vi.waitFor(() => expect(Number(files.read(processesLeft))).toBe(0), patience);
     },
@@ -110,7 +108,7 @@ describe("the group of a sandbox that is gone", () => {
 
   test("is removed with a process that is left in it", async (context) => {
     const { stock, group, start, isThere } = await groupWithStock(context);
-    const child = await start("import time\ntime.sleep(1000)\n");
+    const child = await start("/bin/sleep", "1000");
     const ended = once(child, "exit");
     await stock.keep(group);
     expect((await ended)[1]).toBe("SIGKILL");
