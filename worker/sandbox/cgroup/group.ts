@@ -105,7 +105,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     return this.#groups().every((group) => files.processesIn(group).length === 0);
   }
 
-  /** Peaks of processes and kills never begin anew; the processes that each sandbox has are none. */
+  /** Peaks of processes and kills never begin anew. The processes that each sandbox has are 0. */
   #isAsNew(): boolean {
     const { dialect } = this.#makings;
     const leftBytes = Number(this.#read("memory", dialect.memoryFiles.inUse) ?? 0);
