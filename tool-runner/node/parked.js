@@ -2,7 +2,7 @@
  * A runner that loads its tool before there is a call. See tool-runner/PROTOCOL.md, "Parked".
  */
 import { Context } from "./context.js";
-import { parseCall, resultDocument } from "./protocol.js";
+import { nothing, parseCall, resultDocument } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 import { beginning, describe } from "./errors.js";
 import { WakeChannel } from "./wake-channel.js";
@@ -22,8 +22,6 @@ const channel = new WakeChannel(channelDescriptor);
 const reasonMaxCharacters = 500;
 /** Milliseconds that what the import has started may take to end. */
 const restMs = 1_000;
-/** A path where no file can be. */
-const nowhere = "/dev/null/none";
 
 /**
  * Imports a module, waits until it is called and goes on with it; or ends the process.
@@ -84,9 +82,7 @@ function active() {
  * compiling.
  */
 export function rehearse() {
-  const call = parseCall(
-    `{"module":"m","function":"f","result_file":"${nowhere}","output_dir":"o","tools_dir":"t"}`,
-  );
+  const call = parseCall(nothing);
   const statuses = new StatusPipe(call.status_pipe);
   const context = new Context({ onStatus: (text, details) => statuses.send(text, details) });
   resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);

@@ -15,6 +15,7 @@ function used(changes: Partial<TotalUsage> = {}): TotalUsage {
     peakMemoryBytes: undefined,
     peakProcesses: undefined,
     memoryKills: 0,
+    hasCountedOne: false,
     ...changes,
   };
 }

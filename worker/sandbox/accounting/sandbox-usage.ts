@@ -29,6 +29,8 @@ export interface SandboxUsageOptions {
 /** Usage, and processes that the kernel killed for memory. */
 export interface TotalUsage extends Omit<Usage, "wallMs"> {
   readonly memoryKills: number;
+  /** Whether the kernel has counted all along, and never more than one process of the tool's. */
+  readonly hasCountedOne: boolean;
 }
 
 /** Control groups, as far as sandboxes are accounted for by them. */
@@ -90,6 +92,7 @@ export class SandboxUsage implements Disposable {
       peakMemoryBytes: counted?.peakMemoryBytes ?? sampled?.peakMemoryBytes,
       peakProcesses: peakProcesses === undefined ? sampled?.peakProcesses : peakProcesses + forked,
       memoryKills: counted?.memoryKills ?? 0,
+      hasCountedOne: peakProcesses !== undefined && peakProcesses + forked <= 1,
     };
   }
 

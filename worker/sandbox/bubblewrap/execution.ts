@@ -146,9 +146,11 @@ export class BwrapExecution implements Execution {
     this.#isDone = true;
     this.#usage?.sampleLast();
     this.#usage?.unwatch();
+    const used = this.#usage?.usage ?? unknownUsage;
     const command = killOnlyCommand(first);
     const known = [this.pid, first, command];
-    const isAlone = command !== undefined && (this.#usage?.hasOnly(known) ?? true);
+    const isOnlyOne = used.hasCountedOne || (this.#usage?.hasOnly(known) ?? true);
+    const isAlone = command !== undefined && isOnlyOne;
     if (!isAlone || isAwaited()) return this.#killAll();
     signalQuietly(first, "SIGKILL");
     this.#child.kill("SIGKILL");
@@ -156,7 +158,7 @@ export class BwrapExecution implements Execution {
     // What the command printed is there, and read in the next turn.
     await nextTurn();
     await nextTurn();
-    this.#ending.resolve({ ...this.#reportOf(done), isEnding: true });
+    this.#ending.resolve({ ...this.#reportOf(done, used), isEnding: true });
   }
 
   get stdin(): Writable | undefined {
@@ -226,8 +228,10 @@ export class BwrapExecution implements Execution {
     }
   }
 
-  #reportOf(end: Pick<ExitReport, "started" | "exitCode" | "signal">): ExitReport {
-    const used = this.#usage?.usage ?? unknownUsage;
+  #reportOf(
+    end: Pick<ExitReport, "started" | "exitCode" | "signal">,
+    used = this.#usage?.usage ?? unknownUsage,
+  ): ExitReport {
     const { cpuMs, peakMemoryBytes, peakProcesses } = used;
     return {
       ...end,
@@ -278,4 +282,5 @@ const unknownUsage: TotalUsage = {
   peakMemoryBytes: undefined,
   peakProcesses: undefined,
   memoryKills: 0,
+  hasCountedOne: false,
 };

@@ -13,6 +13,7 @@ import {
   runNothing,
   signalQuietly,
   tellsChildren,
+  threadsOf,
 } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 
@@ -57,12 +58,12 @@ export function killOnlyCommand(firstPid: number): number | undefined {
     if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
     signalQuietly(command, "SIGKILL");
     // It makes no other from now on (fork(2) fails). Children of a thread that ends become those of
-    // another one, whose list may have been read: the second look finds them.
-    const isOnly = [1, 2].every(
-      () =>
-        allChildrenOf(command).length === 0 &&
-        childrenOf(firstPid).every((child) => child === command),
-    );
+    // another one, whose list may have been read: among several a second look finds them.
+    const threads = threadsOf(command);
+    const isAlone = (children: readonly number[]): boolean =>
+      children.length === 0 && childrenOf(firstPid).every((child) => child === command);
+    const first = isAlone(threads.flatMap((thread) => childrenOf(command, thread)));
+    const isOnly = first && (threads.length <= 1 || isAlone(allChildrenOf(command)));
     return isOnly ? command : undefined;
   } catch {
     return undefined;

@@ -14,9 +14,14 @@ export function childrenOf(pid: number, thread: string | number = pid): readonly
   return children.split(" ").filter(Boolean).map(Number);
 }
 
+/** Ids of its threads. Otherwise as {@link childrenOf}. */
+export function threadsOf(pid: number): readonly string[] {
+  return listProc(`/proc/${pid}/task`);
+}
+
 /** Children of all its threads. Otherwise as {@link childrenOf}. */
 export function allChildrenOf(pid: number): readonly number[] {
-  return listProc(`/proc/${pid}/task`).flatMap((thread) => childrenOf(pid, thread));
+  return threadsOf(pid).flatMap((thread) => childrenOf(pid, thread));
 }
 
 /** Those of its first thread; none also where this process can open nothing more. */

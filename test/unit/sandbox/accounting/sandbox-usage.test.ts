@@ -10,13 +10,14 @@ import { SandboxUsage } from "../../../../worker/sandbox/accounting/sandbox-usag
 import type { SandboxCgroup } from "../../../../worker/sandbox/cgroup/cgroup.ts";
 import { restrictiveProfile } from "../../../../worker/sandbox/profile.ts";
 
-test("a group that was given back is another sandbox's, and is left alone", async () => {
+/** Usage by a group that has counted so many processes, and what is done with the group. */
+async function open(peakProcesses: number | undefined, isForked = false) {
   const workDir = await mkdtemp(join(tmpdir(), "str-test-"));
   onTestFinished(() => rm(workDir, { recursive: true }));
   const done: string[] = [];
   const group: SandboxCgroup = {
     add: async () => void done.push("add"),
-    read: () => ({ cpuMs: 1, peakMemoryBytes: 1, peakProcesses: 1, memoryKills: 0 }),
+    read: () => ({ cpuMs: 1, peakMemoryBytes: 1, peakProcesses, memoryKills: 0 }),
     kill: () => void done.push("kill"),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -26,8 +27,25 @@ test("a group that was given back is another sandbox's, and is left alone", asyn
     discard: () => void done.push("discard"),
   };
   const { limits } = restrictiveProfile;
-  const options = { limits, workDir, tmpfs: undefined, hasDevices: false, commandIsChild: true };
-  const usage = await SandboxUsage.open(new ResourceMonitor(), cgroups, options);
+  const shared = { limits, workDir, tmpfs: undefined, hasDevices: false, commandIsChild: true };
+  const options = { ...shared, isForked };
+  return { usage: await SandboxUsage.open(new ResourceMonitor(), cgroups, options), done };
+}
+
+test.each([
+  ["one", 1, false, true],
+  ["two", 2, false, false],
+  ["one of a template's, whose bubblewrap is missing", 0, true, true],
+  ["two of a template's", 1, true, false],
+  ["none that it tells of", undefined, false, false],
+])("a group that has counted %s", async (_, peakProcesses, isForked, hasCountedOne) => {
+  const { usage } = await open(peakProcesses, isForked);
+  expect(usage.usage.hasCountedOne).toBe(hasCountedOne);
+  usage[Symbol.dispose]();
+});
+
+test("a group that was given back is another sandbox's, and is left alone", async () => {
+  const { usage, done } = await open(1);
   usage.kill();
   usage[Symbol.dispose]();
   usage.kill();
