@@ -80,6 +80,36 @@ describe("a template", () => {
     }
   });
 
+  test.for([
+    ["has put at 0", "os.dup2(held, 0)\nos.close(held)\nplace = lambda: 0"],
+    [
+      "opens when it is flushed",
+      "os.close(held)\nclass Lazy:\n    def flush(self):\n        if not hasattr(self, 'held'):\n            self.held = unnamed()\nsys.stdout = Lazy()\nplace = lambda: sys.stdout.held",
+    ],
+  ])("shares nothing among its children that its module %s", async ([, held], context) => {
+    const { host, template } = await open(
+      context,
+      `
+import os, sys
+def unnamed():
+    file = os.open("/tmp/held", os.O_RDWR | os.O_CREAT)
+    os.unlink("/tmp/held")
+    return file
+held = unnamed()
+${held}
+def run(text):
+    try:
+        found = os.pread(place(), 100, 0).decode()
+        os.pwrite(place(), text.encode(), 0)
+    except OSError:
+        found = ""
+    return {"found": found}
+`,
+    );
+    for (const text of ["secret of the first", "secret of the second"])
+      expect((await host.call(template, "run", { text })).result).toEqual({ found: "" });
+  });
+
   test("has huge pages for what its import left, where the kernel makes them", async (context) => {
     const read = `
 def huge():

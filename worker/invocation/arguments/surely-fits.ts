@@ -27,6 +27,7 @@ export function surelyFits(value: Json, schema: JsonObject): boolean {
 
 class Look {
   readonly #root: JsonObject;
+  readonly #targets = new Map<Json, Json | undefined>();
   #left = maxLooks;
   #depth = 0;
 
@@ -95,17 +96,31 @@ class Look {
         return others.length === 0 && listOf(bound).every(isTyped) && this.isFit(value, only);
       }
       case "$ref":
-        return this.isFit(value, resolveRef(this.#root, bound));
+        return this.isFit(value, this.#targetOf(bound));
       default:
         return notes.has(keyword);
     }
   }
 
   #membersFit(value: Json, schemaOf: (name: string) => Json | undefined): boolean {
-    return Object.entries(mapOf(value)).every(([name, member]) => {
+    const members = mapOf(value);
+    // Not their list, which may be long.
+    for (const name in members) {
+      // Validators differ on this one.
+      if (!this.#has(1) || !Object.hasOwn(members, name) || name === "__proto__") return false;
       const schema = schemaOf(name);
-      return this.#has(1) && (schema === undefined || this.isFit(member, schema));
-    });
+      if (schema !== undefined && !this.isFit(members[name] ?? null, schema)) return false;
+    }
+    return true;
+  }
+
+  /** Looked for once: names may be long. */
+  #targetOf(ref: Json): Json | undefined {
+    if (!this.#targets.has(ref)) {
+      if (typeof ref !== "string" || !this.#has(ref.length)) return undefined;
+      this.#targets.set(ref, resolveRef(this.#root, ref));
+    }
+    return this.#targets.get(ref);
   }
 
   #hasAll(value: JsonObject, names: readonly Json[]): boolean {

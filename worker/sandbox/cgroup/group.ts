@@ -19,6 +19,9 @@ const removePauseMs = { first: 1, last: 50 };
  */
 const maxLeftBytes = 1024 * 1024;
 
+/** Codes of a kernel that begins no peak anew. */
+const resetRefused = ["EINVAL", "EACCES", "EPERM", "EOPNOTSUPP"];
+
 /** A group below which sandboxes' groups are made, and their controls in its hierarchy. */
 export interface CgroupParent {
   readonly directory: string;
@@ -83,34 +86,47 @@ export class CgroupOfSandbox implements SandboxCgroup {
     return !this.#isSplit && this.#isEmpty() && this.#isAsNew();
   }
 
-  /** Has a released group count anew. False where the kernel does not let it. */
-  renew(): boolean {
+  /** Has a released group count anew. What is not `renewed` is for nobody. */
+  renew(): "renewed" | "failed" | "refused" {
     const { files, dialect } = this.#makings;
     try {
       const peak = this.#pathOf("memory", dialect.memoryFiles.peak);
       this.#peak = peak === undefined ? undefined : files.openPeak(peak);
       this.#peak?.reset();
       this.#earlierCpuMs = dialect.usage(this.#read).cpuMs ?? 0;
-      return true;
-    } catch {
-      return false;
+      // Somebody may have removed it.
+      return this.#isEmpty() ? "renewed" : "failed";
+    } catch (error) {
+      return isErrno(error, ...resetRefused) ? "refused" : "failed";
     }
   }
 
+  /** False also for a group that cannot be read. */
   #isEmpty(): boolean {
     // Those that are not reaped yet count, and are in no list.
-    const count = this.#read("processes", "pids.current");
-    if (count !== undefined) return Number(count) === 0;
+    const counts = this.#pathOf("processes", "pids.current");
+    if (counts !== undefined) return this.#makings.files.read(counts)?.trim() === "0";
     const { files } = this.#makings;
     return this.#groups().every((group) => files.processesIn(group).length === 0);
   }
 
-  /** Peaks of processes and kills never begin anew. The processes that each sandbox has are 0. */
+  /**
+   * Peaks of processes and kills never begin anew. The processes that each sandbox has are 0. False
+   * also where what every kernel tells cannot be read.
+   */
   #isAsNew(): boolean {
     const { dialect } = this.#makings;
-    const leftBytes = Number(this.#read("memory", dialect.memoryFiles.inUse) ?? 0);
-    const { peakProcesses = 0, memoryKills } = dialect.usage(this.#read);
-    return leftBytes <= maxLeftBytes && peakProcesses === 0 && memoryKills === 0;
+    const optional = [dialect.memoryFiles.peak, "pids.peak"];
+    let isTold = true;
+    const read = (control: CgroupControl, file: string): string | undefined => {
+      const text = this.#read(control, file);
+      const mustBeThere = this.#pathOf(control, file) !== undefined && !optional.includes(file);
+      if (text === undefined && mustBeThere) isTold = false;
+      return text;
+    };
+    const leftBytes = Number(read("memory", dialect.memoryFiles.inUse) ?? 0);
+    const { peakProcesses = 0, memoryKills } = dialect.usage(read);
+    return isTold && leftBytes <= maxLeftBytes && peakProcesses === 0 && memoryKills === 0;
   }
 
   async add(pid: number): Promise<void> {

@@ -12,6 +12,7 @@ export const maxKept = 16;
 export class CgroupStock implements AsyncDisposable {
   /** The oldest first. */
   readonly #kept = new Set<CgroupOfSandbox>();
+  readonly #dropping = new Set<Promise<void>>();
   /** Whether this kernel lets groups count anew, as far as tried. */
   #isOfUse = true;
 
@@ -28,18 +29,33 @@ export class CgroupStock implements AsyncDisposable {
 
   /** A group as good as new; the caller owns it. Undefined where there is none. */
   take({ memoryBytes, processes }: CgroupLimits): CgroupOfSandbox | undefined {
-    if (!this.#isOfUse) return undefined;
-    const group = [...this.#kept].findLast(
-      ({ limits }) => limits?.memoryBytes === memoryBytes && limits.processes === processes,
-    );
-    if (group === undefined) return undefined;
-    this.#isOfUse = group.renew();
-    if (!this.#isOfUse) return undefined;
-    this.#kept.delete(group);
-    return group;
+    for (const group of [...this.#kept].reverse()) {
+      if (!this.#isOfUse) return undefined;
+      const { limits } = group;
+      if (limits?.memoryBytes !== memoryBytes || limits.processes !== processes) continue;
+      this.#kept.delete(group);
+      const outcome = group.renew();
+      if (outcome === "renewed") return group;
+      this.#drop(group);
+      if (outcome === "refused") this.#giveUp();
+    }
+    return undefined;
+  }
+
+  #giveUp(): void {
+    this.#isOfUse = false;
+    for (const group of this.#kept) this.#drop(group);
+    this.#kept.clear();
+  }
+
+  /** Its removal reports its own failures. */
+  #drop(group: CgroupOfSandbox): void {
+    const dropping = group[Symbol.asyncDispose]().finally(() => this.#dropping.delete(dropping));
+    this.#dropping.add(dropping);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#dropping);
     await Promise.all([...this.#kept].map((group) => group[Symbol.asyncDispose]()));
   }
 }

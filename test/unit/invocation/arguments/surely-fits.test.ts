@@ -1,7 +1,7 @@
 /**
  * Values that are accepted without a thread: those only that the thread accepts as they are.
  */
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { Checks } from "../../../../worker/invocation/arguments/check.ts";
 import { maxLooks, surelyFits } from "../../../../worker/invocation/arguments/surely-fits.ts";
 import { schemaProblem } from "../../../../worker/protocol/discovery/schema-problems.ts";
@@ -58,6 +58,7 @@ test.each<[Json, JsonObject]>([
   [Number.POSITIVE_INFINITY, { type: "number" }],
   [[], { enum: [[]] }],
   [1, { anyOf: [] }],
+  [JSON.parse('{"__proto__": 1}') as Json, { properties: {} }],
 ])("of %j and %j nothing is sure", (value, schema) => {
   expect(surelyFits(value, schema)).toBe(false);
 });
@@ -155,9 +156,29 @@ describe("no look takes long", () => {
       Array(200).fill(Object.fromEntries(Array(100).entries())),
       { items: { required: Array.from({ length: 100 }, (_, index) => String(index)) } },
     ],
+    [
+      "of references with long names",
+      Array(4_000).fill(0),
+      { items: { $ref: `#/$defs/${"~1".repeat(15_000)}` }, $defs: { ["/".repeat(15_000)]: whole } },
+    ],
     ["of many choices", Array(200).fill(1), { items: { anyOf: Array(100).fill(whole) } }],
     ["of many constants", Array(200).fill(1), { items: { enum: Array(100).fill(1) } }],
   ])("%s", promise, (_, value, schema) => {
+    const decoded = vi.spyOn(globalThis, "decodeURIComponent");
     expect(surelyFits(value, schema)).toBe(false);
+    const characters = decoded.mock.calls.reduce((sum, [text]) => sum + text.length, 0);
+    // A name is decoded twice.
+    expect(characters).toBeLessThanOrEqual(2 * maxLooks);
+    decoded.mockRestore();
+  });
+
+  test("of one reference for many values", () => {
+    const decoded = vi.spyOn(globalThis, "decodeURIComponent");
+    const schema = { items: { $ref: "#/$defs/W" }, $defs: { W: whole } };
+    expect(surelyFits(Array(1_000).fill(1), schema)).toBe(true);
+    const { length } = decoded.mock.calls;
+    expect(surelyFits(Array(2).fill(1), schema)).toBe(true);
+    expect(decoded.mock.calls).toHaveLength(2 * length);
+    decoded.mockRestore();
   });
 });

@@ -4,7 +4,7 @@
     the tool is  ------>  of new namespaces:  ----->  waits for its call
     loaded here           isolates itself             as a parked runner
 
-The first process runs no Python (`tool-runner/native/`).
+The first process runs no Python of its own (`tool-runner/native/`).
 """
 
 import ctypes
@@ -12,6 +12,7 @@ import gc
 import os
 import resource
 
+from .descriptors import close_all_but
 from ..idle.parked import serve
 from ..runner import warm_up
 from ..idle.wake_channel import WakeChannel
@@ -71,6 +72,10 @@ class Children:
         return self._native.child(word, directory, pid, numbers, len(cpus))
 
     def _run(self) -> int:
+        # What the import has put at 0, or opened since it was looked at, is its siblings' too.
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        close_all_but({0, 1, 2, self._channel.descriptor} | {self._gateway} - {None})
         # Before handlers of `os.register_at_fork`, which are code of the tool.
         self._generators.seed()
         # Python learns of the fork only here, which is between two lines of its one thread, too.
