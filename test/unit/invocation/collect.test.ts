@@ -486,8 +486,17 @@ describe("outputs of which one cannot be saved", () => {
       Object.fromEntries([...names, "z.txt"].map((name) => [name, "x"])),
     );
     const deleteVersion = () => Promise.reject(new StoreError("unavailable", "it is away"));
+    const full = failing(store, 12);
+    const later = Promise.withResolvers<void>();
+    const save: ArtifactStore["save"] = async (...given) => {
+      const saved = await full.save(...given);
+      // The first ends after a later one.
+      if (given[1] === "01.txt") later.resolve();
+      if (given[1] === "00.txt") await later.promise;
+      return saved;
+    };
     const error = (await collect(noNotes, {
-      store: { ...failing(store, 12), deleteVersion },
+      store: { save, deleteVersion },
     }).catch((reason: unknown) => reason)) as InvocationError;
     expect(error.message).toMatch(/"00.txt" version 0, .*"09.txt" version 0, 2 more\.$/);
     expect(error.remainingArtifacts).toHaveLength(12);

@@ -93,7 +93,10 @@ export async function saveOutputs(
       return { ...facts, version: artifact.version };
     });
   } catch (error) {
-    const remaining = await rollBack(saved, collection, ending);
+    // In the order of the outputs, whichever was saved first.
+    const savedOf = Map.groupBy(saved, ({ filename }) => filename);
+    const inOrder = outputs.flatMap(({ filename }) => savedOf.get(filename) ?? []);
+    const remaining = await rollBack(inOrder, collection, ending);
     throw withRemaining(failureOf(error, signal, over, limitMs), remaining);
   }
 }
