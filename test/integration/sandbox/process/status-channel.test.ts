@@ -386,7 +386,7 @@ describe("a channel that is given back", () => {
     expect(await descriptorsOf(pipe.path)).toHaveLength(1);
     pipe.channel[Symbol.dispose]();
     await vi.waitFor(async () => expect(await descriptorsOf(pipe.path)).toEqual([]), patience);
-    expect(await openDescriptors()).toBe(before);
+    expect(await openDescriptors()).toBeLessThanOrEqual(before);
   });
 
   test("in the middle of a flood closes the pipe and tells nothing more", async () => {

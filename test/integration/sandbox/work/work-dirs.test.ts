@@ -234,7 +234,7 @@ describe("a work directory", () => {
         await using _file = (await workDir.leftOutputs(10)).files[0]!.handle;
       }
     }
-    expect(await openDescriptors()).toBe(before);
+    expect(await openDescriptors()).toBeLessThanOrEqual(before);
   });
 });
 
@@ -305,7 +305,7 @@ describe("what a tool left", () => {
     expect(await workDir.openLeft("result.json")).toBeUndefined();
     await rename(join(workDir.path, "result.json"), join(output, "output.txt"));
     expect(await outputsOf(workDir)).toEqual({ contents: {}, skipped: ["output.txt"] });
-    expect(await openDescriptors()).toBe(before + extra);
+    expect(await openDescriptors()).toBeLessThanOrEqual(before + extra);
   });
 
   test("is none when it is not there", async () => {
@@ -768,6 +768,6 @@ describe("a directory that cannot hold work directories", () => {
     let count = 0;
     await refusal(base, () => (count++ === 0 ? newId() : "no/such/directory"));
     expect(await readdir(base)).toEqual([]);
-    expect(await openDescriptors()).toBe(before);
+    expect(await openDescriptors()).toBeLessThanOrEqual(before);
   });
 });
