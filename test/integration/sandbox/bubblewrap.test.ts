@@ -21,7 +21,8 @@ import {
   backendOptions,
   never,
   openBackend,
-  openDescriptors,
+  openedSince,
+  presentDescriptors,
   outputFile,
   processesIn,
   processesWith,
@@ -316,7 +317,7 @@ describe("a backend", () => {
     "does not open with a bubblewrap %s, and leaves nothing open or behind",
     async (_name, bwrapBin, message) => {
       const base = await temporaryDirectory();
-      const before = await openDescriptors();
+      const before = await presentDescriptors();
       const opening = openBubblewrap({
         ...backendOptions(base),
         bwrapBin,
@@ -330,9 +331,7 @@ describe("a backend", () => {
         }),
       );
       expect(await readdir(base)).toEqual([]);
-      // What earlier tests of this process had open may close meanwhile.
-      const left = async () => expect(await openDescriptors()).toBeLessThanOrEqual(before);
-      await vi.waitFor(left, patience);
+      await vi.waitFor(async () => expect(await openedSince(before)).toEqual([]), patience);
     },
   );
 });

@@ -177,6 +177,25 @@ export function uniqueSleep(): { readonly marker: string; readonly command: stri
   return { marker, command: `sleep ${marker}` };
 }
 
+/** What this process has open: numbers, and what they lead to. */
+export async function presentDescriptors(): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const number of await readdir("/proc/self/fd")) {
+    // The list itself was read by one that is gone.
+    const target = await readlink(`/proc/self/fd/${number}`).catch(() => undefined);
+    if (target !== undefined) found.add(`${number} ${target}`);
+  }
+  return found;
+}
+
+/**
+ * What it has opened since, and not closed. A count would be less certain: earlier tests of the same
+ * process may close theirs meanwhile.
+ */
+export async function openedSince(before: ReadonlySet<string>): Promise<readonly string[]> {
+  return [...(await presentDescriptors()).difference(before)];
+}
+
 /** How many descriptors this process has open. */
 export async function openDescriptors(): Promise<number> {
   return (await readdir("/proc/self/fd")).length;

@@ -11,7 +11,12 @@ import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { StatusPipe } from "../../../../worker/sandbox/work/status-channel.ts";
 import { maxLineBytes } from "../../../../worker/sandbox/work/status-lines.ts";
-import { descriptorsOf, openDescriptors, temporaryDirectory } from "../sandbox-host.ts";
+import {
+  descriptorsOf,
+  openedSince,
+  presentDescriptors,
+  temporaryDirectory,
+} from "../sandbox-host.ts";
 import { patience } from "../../../support/patience.ts";
 
 const run = promisify(execFile);
@@ -381,12 +386,12 @@ describe("the end of a call", () => {
 
 describe("a channel that is given back", () => {
   test("closes the pipe", async () => {
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     const pipe = await openChannel();
     expect(await descriptorsOf(pipe.path)).toHaveLength(1);
     pipe.channel[Symbol.dispose]();
     await vi.waitFor(async () => expect(await descriptorsOf(pipe.path)).toEqual([]), patience);
-    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    expect(await openedSince(before)).toEqual([]);
   });
 
   test("in the middle of a flood closes the pipe and tells nothing more", async () => {

@@ -13,7 +13,7 @@ import {
   maxOutputBytes,
   startSubprocess,
 } from "../../../../worker/sandbox/subprocess.ts";
-import { openDescriptors, processesWith, requireRoot } from "../sandbox-host.ts";
+import { openedSince, presentDescriptors, processesWith, requireRoot } from "../sandbox-host.ts";
 import { patience } from "../../../support/patience.ts";
 
 /** Starts a shell script; the child is closed after the test. */
@@ -61,7 +61,7 @@ describe("the end of a child", () => {
   });
 
   test("is told while something else still holds its output open; closing lets go of that", async () => {
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     const marker = `86400.${Math.floor(Math.random() * 1e9)}`;
     const child = await startScript(`sleep ${marker} & echo started`);
     await child.exited;
@@ -71,7 +71,7 @@ describe("the end of a child", () => {
     expect(isClosed).toBe(false);
     child.close();
     await child.closed;
-    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    expect(await openedSince(before)).toEqual([]);
     for (const pid of await processesWith(marker)) process.kill(pid, "SIGKILL");
   });
 
@@ -85,16 +85,13 @@ describe("the end of a child", () => {
   });
 
   test("is a failure to start, which leaves nothing open, in 20 runs", async () => {
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     const program = { file: "/no/such/program", argv: [], env: {} };
     const options = { ...program, inputs: ["x"], hasReport: true, socketFd: 9 };
     for (let runNumber = 0; runNumber < 20; runNumber++) {
       await expect(startSubprocess(options)).rejects.toThrow("ENOENT");
     }
-    await vi.waitFor(
-      async () => expect(await openDescriptors()).toBeLessThanOrEqual(before),
-      patience,
-    );
+    await vi.waitFor(async () => expect(await openedSince(before)).toEqual([]), patience);
   });
 });
 
@@ -196,17 +193,14 @@ describe("the descriptors of a child", () => {
   });
 
   test("are closed on our side when the child was closed, in 20 runs", async () => {
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     for (let runNumber = 0; runNumber < 20; runNumber++) {
       const child = await startScript("cat <&3 >&4", { inputs: ["x"], hasReport: true });
       await child.exited;
       child.close();
       await child.closed;
     }
-    await vi.waitFor(
-      async () => expect(await openDescriptors()).toBeLessThanOrEqual(before),
-      patience,
-    );
+    await vi.waitFor(async () => expect(await openedSince(before)).toEqual([]), patience);
   });
 });
 

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Nested } from "../../../../worker/sandbox/work/nested-file.ts";
 import { newWorkDir } from "../../../support/sandboxes/work-dir.ts";
-import { openDescriptors } from "../sandbox-host.ts";
+import { openedSince, presentDescriptors } from "../sandbox-host.ts";
 
 const run = promisify(execFile);
 
@@ -18,10 +18,10 @@ async function place() {
   onTestFinished(() => workDir[Symbol.asyncDispose]());
   const output = join(workDir.path, "output");
   const nested = async (): Promise<Nested | undefined> => {
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     const left = await workDir.leftOutputs(10);
     await Promise.all(left.files.map(({ handle }) => handle.close()));
-    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    expect(await openedSince(before)).toEqual([]);
     return left.nested;
   };
   return { output, nested };

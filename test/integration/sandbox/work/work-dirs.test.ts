@@ -36,6 +36,8 @@ import { makeFiles } from "./many-files.ts";
 import {
   never,
   openDescriptors,
+  openedSince,
+  presentDescriptors,
   requireOtherUser,
   requireRoot,
   sandboxUid,
@@ -225,7 +227,7 @@ describe("a work directory", () => {
 
   test("leaves no descriptor open", async () => {
     const base = await temporaryDirectory();
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     {
       await using workDirs = await openWorkDirs(base);
       for (let call = 0; call < 20; call++) {
@@ -234,7 +236,7 @@ describe("a work directory", () => {
         await using _file = (await workDir.leftOutputs(10)).files[0]!.handle;
       }
     }
-    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    expect(await openedSince(before)).toEqual([]);
   });
 });
 
@@ -299,13 +301,12 @@ describe("what a tool left", () => {
 
   test.each(impostors)("is none when it is %s", { tags: "promise-O1" }, async (_name, make) => {
     const { workDirs, workDir, output } = await newWorkDir();
-    const before = await openDescriptors();
     await make(join(workDir.path, "result.json"), workDirs.root);
-    const extra = (await openDescriptors()) - before;
+    const before = await presentDescriptors();
     expect(await workDir.openLeft("result.json")).toBeUndefined();
     await rename(join(workDir.path, "result.json"), join(output, "output.txt"));
     expect(await outputsOf(workDir)).toEqual({ contents: {}, skipped: ["output.txt"] });
-    expect(await openDescriptors()).toBeLessThanOrEqual(before + extra);
+    expect(await openedSince(before)).toEqual([]);
   });
 
   test("is none when it is not there", async () => {
@@ -764,10 +765,10 @@ describe("a directory that cannot hold work directories", () => {
 
   test("because the first directories cannot be made leaves nothing open and nothing behind", async () => {
     const base = await temporaryDirectory();
-    const before = await openDescriptors();
+    const before = await presentDescriptors();
     let count = 0;
     await refusal(base, () => (count++ === 0 ? newId() : "no/such/directory"));
     expect(await readdir(base)).toEqual([]);
-    expect(await openDescriptors()).toBeLessThanOrEqual(before);
+    expect(await openedSince(before)).toEqual([]);
   });
 });
