@@ -55,7 +55,7 @@ export const buildPaths: readonly string[] = builds.flatMap(({ path }) =>
   processors.map((processor) => path(processor)),
 );
 
-/** What was built of what, by paths below `tool-runner`: SHA-256 of their bytes. */
+/** SHA-256 of sources and builds, by their paths below `tool-runner`. */
 export interface BuildRecord {
   readonly compiler: string;
   readonly files: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export class Compiler implements AsyncDisposable {
     }
   }
 
-  /** Builds what is in a directory like `tool-runner` into another, whose folders are there. */
+  /** Builds the sources of a copy of `tool-runner` into another copy, which has all folders. */
   async build(from: string, into: string, wanted: readonly string[] = buildPaths): Promise<void> {
     for (const { path, sources } of builds)
       for (const processor of processors)

@@ -141,7 +141,7 @@ export function machineFor(
   for (let cores = 1; cores <= maxCores; cores++) {
     for (let workers = 1; workers <= cores; workers++) {
       const plant = { workers, cores, idleCores: workers * idleCores, isShared: false };
-      // What is no bound of the machine needs no queueing network.
+      // Too few cores whatever the queues: the network need not be solved.
       const slots = slotsFor(costs, plant);
       const { cores: most } = boundsOf(costs, { ...plant, slots });
       if (most < callsPerSecond) break;

@@ -1,4 +1,4 @@
-"""Tools that do not read their files: what is measured is how files come and go."""
+"""Tools that do not read their files, so that only the transfer of files is measured."""
 
 import os
 

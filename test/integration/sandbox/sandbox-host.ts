@@ -189,8 +189,8 @@ export async function presentDescriptors(): Promise<ReadonlySet<string>> {
 }
 
 /**
- * What it has opened since, and not closed. A count would be less certain: earlier tests of the same
- * process may close theirs meanwhile.
+ * What it has opened since, and not closed. A count would be less certain: earlier tests of the
+ * same process may close theirs meanwhile.
  */
 export async function openedSince(before: ReadonlySet<string>): Promise<readonly string[]> {
   return [...(await presentDescriptors()).difference(before)];
