@@ -15,7 +15,7 @@ import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren } from "../subprocess.ts";
 import type { CallEnd } from "./idle/call-end.ts";
-import { awaitEnd, killOnlyCommand } from "./sandbox-processes.ts";
+import { awaitEnd, isAlone, killCommand } from "./sandbox-processes.ts";
 import { type StatusReport, ending, readReport } from "./status-report.ts";
 
 /** Milliseconds that bubblewrap may take to create the sandbox's first process. */
@@ -146,19 +146,32 @@ export class BwrapExecution implements Execution {
     this.#isDone = true;
     this.#usage?.sampleLast();
     this.#usage?.unwatch();
+    const command = killCommand(first);
+    // After the kill, so that nothing begins another process that is not counted.
     const used = this.#usage?.usage ?? unknownUsage;
-    const command = killOnlyCommand(first);
-    const known = [this.pid, first, command];
-    const isOnlyOne = used.hasCountedOne || (this.#usage?.hasOnly(known) ?? true);
-    const isAlone = command !== undefined && isOnlyOne;
-    if (!isAlone || isAwaited()) return this.#killAll();
-    signalQuietly(first, "SIGKILL");
-    this.#child.kill("SIGKILL");
+    const isOver = command !== undefined && (used.hasCountedOne || this.#isLeftAlone(command));
+    if (!isOver || isAwaited()) return this.#killAll();
     this.#isEnding = true;
     // What the command printed is there, and read in the next turn.
     await nextTurn();
     await nextTurn();
     this.#ending.resolve({ ...this.#reportOf(done, used), isEnding: true });
+    // The answer goes first: what is left runs no program of the tool's.
+    setImmediate(() => this.#killFirst());
+  }
+
+  /** Whether nothing is left but processes of bubblewrap's and a command that was killed. */
+  #isLeftAlone(command: number): boolean {
+    const first = this.#report.childPid;
+    if (first === undefined || !isAlone(command, first)) return false;
+    return this.#usage?.hasOnly([this.pid, first, command]) ?? true;
+  }
+
+  #killFirst(): void {
+    const first = this.#report.childPid;
+    if (this.#isGone || first === undefined) return;
+    signalQuietly(first, "SIGKILL");
+    if (this.pid !== first) this.#child.kill("SIGKILL");
   }
 
   get stdin(): Writable | undefined {

@@ -10,6 +10,7 @@ import {
   childrenOf,
   exists,
   isGone,
+  knownChildrenOf,
   runNothing,
   signalQuietly,
   tellsChildren,
@@ -49,24 +50,28 @@ export function leaveOutOfCoreDumps(): void {
 }
 
 /**
- * Kills a sandbox's command, and returns its number. Undefined where that was not its only process
- * beside the first one, or this host does not tell.
+ * Kills a sandbox's command, and returns its number. Undefined where its first process has other
+ * children, or this host does not tell.
  */
-export function killOnlyCommand(firstPid: number): number | undefined {
+export function killCommand(firstPid: number): number | undefined {
+  const [command, ...others] = knownChildrenOf(firstPid);
+  if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
+  signalQuietly(command, "SIGKILL");
+  return command;
+}
+
+/** Whether a sandbox has no process beside its first one and a command that was killed. */
+export function isAlone(command: number, firstPid: number): boolean {
   try {
-    const [command, ...others] = childrenOf(firstPid);
-    if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
-    signalQuietly(command, "SIGKILL");
     // It makes no other from now on (fork(2) fails). Children of a thread that ends become those of
     // another one, whose list may have been read: among several a second look finds them.
     const threads = threadsOf(command);
-    const isAlone = (children: readonly number[]): boolean =>
+    const hasNone = (children: readonly number[]): boolean =>
       children.length === 0 && childrenOf(firstPid).every((child) => child === command);
-    const first = isAlone(threads.flatMap((thread) => childrenOf(command, thread)));
-    const isOnly = first && (threads.length <= 1 || isAlone(allChildrenOf(command)));
-    return isOnly ? command : undefined;
+    const first = hasNone(threads.flatMap((thread) => childrenOf(command, thread)));
+    return first && (threads.length <= 1 || hasNone(allChildrenOf(command)));
   } catch {
-    return undefined;
+    return false;
   }
 }
 

@@ -7,7 +7,7 @@ import { signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
 import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
-import { type CgroupFiles, type MemoryPeak, isErrno } from "./files.ts";
+import { type CgroupFiles, type Counter, type MemoryPeak, isErrno } from "./files.ts";
 
 /** Milliseconds until removal is given up: a killed process frees its memory first. */
 const removeTimeoutMs = 10_000;
@@ -48,6 +48,8 @@ export class CgroupOfSandbox implements SandboxCgroup {
   #earlierCpuMs = 0;
   /** Since the last renewal; undefined before, and where the kernel counts none. */
   #peak: MemoryPeak | undefined;
+  /** Files that each call reads, by path: open for all sandboxes of the group. */
+  readonly #counters = new Map<string, Counter>();
   /** A process may be in one hierarchy's group only. */
   #isSplit = false;
 
@@ -164,8 +166,17 @@ export class CgroupOfSandbox implements SandboxCgroup {
 
   readonly #read = (control: CgroupControl, file: string): string | undefined => {
     const path = this.#pathOf(control, file);
-    return path && this.#makings.files.read(path);
+    return path && this.#counterOf(path)?.read();
   };
+
+  /** Undefined where it cannot be read. */
+  #counterOf(path: string): Counter | undefined {
+    const known = this.#counters.get(path);
+    if (known !== undefined) return known;
+    const counter = this.#makings.files.openCounter(path);
+    if (counter !== undefined) this.#counters.set(path, counter);
+    return counter;
+  }
 
   #pathOf(control: CgroupControl, file: string): string | undefined {
     const parent = this.#makings.parents.find(({ controls }) => controls.includes(control));
@@ -179,6 +190,8 @@ export class CgroupOfSandbox implements SandboxCgroup {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#peak?.[Symbol.dispose]();
     this.#peak = undefined;
+    for (const counter of this.#counters.values()) counter[Symbol.dispose]();
+    this.#counters.clear();
     await Promise.all(
       this.#groups().map((group) =>
         remove(group, this.#makings).catch((error: unknown) => this.#makings.onRemoveFailed(error)),
