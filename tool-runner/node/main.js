@@ -6,14 +6,7 @@
  */
 import { Context } from "./context.js";
 import { Failure, describe, failureOf, importFailure, printStack, warn } from "./errors.js";
-import {
-  errorDocument,
-  nothing,
-  parseCall,
-  resultDocument,
-  takeCall,
-  writeResult,
-} from "./protocol.js";
+import { errorDocument, parseCall, resultDocument, takeCall, writeResult } from "./protocol.js";
 import { StatusPipe } from "./status-pipe.js";
 
 /** @import { Child } from "./forks/runner.js" */
@@ -30,7 +23,7 @@ import { StatusPipe } from "./status-pipe.js";
 const { process, setImmediate, setTimeout } = globalThis;
 const { existsSync } = process.getBuiltinModule("node:fs");
 const { defineProperty, entries, fromEntries, hasOwn } = Object;
-const { execPath, execve, exit, reallyExit } =
+const { execPath, execve, exit, off, prependListener, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
 
 const usage =
@@ -59,7 +52,6 @@ function main(argv) {
       const isProgram = module === "";
       const loaded = isProgram ? undefined : await importModule({ module, tools_dir: toolsDir });
       if (isProgram) await (await loadPrograms(toolsDir)).rehearse();
-      await Run.rehearse();
       return loaded;
     };
     /**
@@ -72,9 +64,14 @@ function main(argv) {
      */
     const onCall = (description, loaded, channel, child) =>
       answer(() => parseCall(description), loaded, channel, child);
-    if (way === "--park") void import("./parked.js").then(({ park }) => park(load, onCall));
+    /** @param {string} description */
+    const rehearse = (description) => Run.rehearse(parseCall(description));
+    if (way === "--park")
+      void import("./parked.js").then(({ park }) => park(load, onCall, rehearse));
     else
-      void import("./forks/template.js").then(({ template }) => template(load, argsFile, onCall));
+      void import("./forks/template.js").then(({ template }) =>
+        template(load, argsFile, onCall, rehearse),
+      );
     return;
   }
   if (argv.length !== 1) return fail(usage);
@@ -101,10 +98,7 @@ function answer(take, loaded, channel, child) {
     return fail("nobody reads the status pipe, so the worker is gone");
   }
   const run = new Run(call, statuses, loaded, channel, child);
-  // Before the listeners of a module that was imported ahead.
-  process.prependListener("uncaughtException", (error) => run.onUncaught(error));
-  process.prependListener("beforeExit", () => run.onIdle());
-  process.prependListener("exit", (code) => run.onExit(Number(code)));
+  run.listen();
   // Where every copy of tool.js looks for it.
   defineProperty(globalThis, gatewayKey, {
     value:
@@ -181,15 +175,36 @@ class Run {
   }
 
   /**
-   * Goes the way of a call of nothing, but for its end: the first time takes a quarter of a
-   * millisecond more.
+   * Goes the way of a call of nothing, but for its end. Throws what the runner cannot work with.
+   *
+   * @param {Call} call
    */
-  static async rehearse() {
-    const call = parseCall(nothing);
-    const loaded = { file: fileOf(call), exported: { f: () => ({}) } };
-    const run = new Run(call, new StatusPipe(call.status_pipe), loaded);
-    await run.#outcome();
-    await run.#statuses.flushed();
+  static async rehearse(call) {
+    const loaded = {
+      file: fileOf(call),
+      exported: { [call.function]: () => ({ list: ["", 0, true] }) },
+    };
+    const statuses = new StatusPipe(call.status_pipe);
+    const run = new Run(call, statuses, loaded);
+    run.listen()();
+    await run.#result();
+    await statuses.flushed();
+    statuses.close();
+  }
+
+  /** Listens for how it ends, before a module that was imported ahead. Returns what undoes it. */
+  listen() {
+    /** @type {readonly [name: string, listener: (given: any) => void][]} */
+    const listeners = [
+      ["uncaughtException", (error) => this.onUncaught(error)],
+      ["beforeExit", () => this.onIdle()],
+      ["exit", (code) => this.onExit(Number(code))],
+    ];
+    for (const [name, listener] of listeners)
+      prependListener.call(process, /** @type {any} */ (name), listener);
+    return () => {
+      for (const [name, listener] of listeners) off.call(process, name, listener);
+    };
   }
 
   async start() {
@@ -258,18 +273,23 @@ class Run {
   /** The answer to the call. Total. */
   async #outcome() {
     try {
-      const tool = await this.#loadTool();
-      if (this.#call.load_only) return resultDocument({}, [], this.#call);
-      this.#stage = "running";
-      if (this.#call.describe) {
-        const { descriptionOf } = await import("./describe/tool.js");
-        return resultDocument(await descriptionOf(tool, this.#call), [], this.#call);
-      }
-      const returned = await tool(this.#call.args, this.#context);
-      return resultDocument(returned, this.#context.describedOutputs(), this.#call);
+      return await this.#result();
     } catch (thrown) {
       return this.#failed(thrown);
     }
+  }
+
+  /** The answer to a call that succeeds. Throws what the tool throws, and Failure. */
+  async #result() {
+    const tool = await this.#loadTool();
+    if (this.#call.load_only) return resultDocument({}, [], this.#call);
+    this.#stage = "running";
+    if (this.#call.describe) {
+      const { descriptionOf } = await import("./describe/tool.js");
+      return resultDocument(await descriptionOf(tool, this.#call), [], this.#call);
+    }
+    const returned = await tool(this.#call.args, this.#context);
+    return resultDocument(returned, this.#context.describedOutputs(), this.#call);
   }
 
   /** What the call runs. */

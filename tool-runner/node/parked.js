@@ -1,16 +1,15 @@
 /**
  * A runner that loads its tool before there is a call. See tool-runner/PROTOCOL.md, "Parked".
  */
-import { Context } from "./context.js";
-import { nothing, parseCall, resultDocument } from "./protocol.js";
-import { StatusPipe } from "./status-pipe.js";
 import { beginning, describe } from "./errors.js";
-import { WakeChannel } from "./wake-channel.js";
+import { nothing } from "./protocol.js";
+import { WakeChannel, readCall } from "./wake-channel.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
 const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
 const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
+const { byteLength, from: bytesOf } = Buffer;
 
 /**
  * The socket to the worker. The launch has moved it here: at 0 the module would find it as its
@@ -30,14 +29,11 @@ const restMs = 1_000;
  * @param {() => Promise<Loaded>} load
  * @param {(description: string, loaded: Loaded, channel: WakeChannel) => void} onCall what a cold
  *   start does now
+ * @param {(description: string) => Promise<void>} rehearse does what every call does
  */
-export async function park(load, onCall) {
+export async function park(load, onCall, rehearse) {
   const loaded = await loadToRest(load);
-  try {
-    rehearse();
-  } catch (thrown) {
-    refuse(`the runner cannot work beside it: ${describe(thrown)}`);
-  }
+  await tryToWork(rehearse);
   report({ ready: true });
   // Not even the event loop runs meanwhile.
   const description = takeCall(channel);
@@ -78,14 +74,28 @@ function active() {
 }
 
 /**
- * Does what every call does, with nothing: the first time takes a millisecond, most of it for
- * compiling.
+ * Rehearses, and refuses where the module has broken what the runner needs.
+ *
+ * @param {(description: string) => Promise<void>} rehearse
+ * @param {number} times
  */
-export function rehearse() {
-  const call = parseCall(nothing);
-  const statuses = new StatusPipe(call.status_pipe);
-  const context = new Context({ onStatus: (text, details) => statuses.send(text, details) });
-  resultDocument({ list: ["", 0, true] }, context.describedOutputs(), call);
+export async function tryToWork(rehearse, times = 1) {
+  try {
+    for (let n = 0; n < times; n += 1) await rehearseCall(rehearse);
+  } catch (thrown) {
+    refuse(`the runner cannot work beside it: ${describe(thrown)}`);
+  }
+}
+
+/**
+ * Takes a call of nothing as if the worker had sent it: the first one takes a millisecond more, most
+ * of it for compiling.
+ *
+ * @param {(description: string) => Promise<void>} rehearse
+ */
+export async function rehearseCall(rehearse) {
+  const sent = bytesOf(`call ${byteLength(nothing)}\n${nothing}`);
+  await rehearse(readCall((into, at) => sent.copy(into, at)) ?? "");
 }
 
 /**

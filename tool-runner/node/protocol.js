@@ -16,9 +16,10 @@ const { pid } = process;
 
 const errorMaxCharacters = 4_000;
 
-/** The description of a call of nothing, whose result has no place. */
+/** The description of a call of nothing, whose result has no place, and whose statuses nobody gets. */
 export const nothing =
-  '{"module":"m","function":"f","result_file":"/dev/null/none","output_dir":"o","tools_dir":"t"}';
+  '{"module":"m","function":"f","result_file":"/dev/null/none","output_dir":"o","tools_dir":"t",' +
+  '"status_pipe":"/dev/null"}';
 
 /**
  * One call as runner_args.json describes it; the file's members.

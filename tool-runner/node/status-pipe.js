@@ -85,6 +85,12 @@ export class StatusPipe {
     await this.#last;
   }
 
+  /** For one that has sent nothing. */
+  close() {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
   /**
    * @param {Promise<boolean>} before
    * @param {string} line

@@ -11,6 +11,8 @@ const { stringify } = JSON;
 
 const callLine = /^call (\d{1,9})\n/;
 const lineMaxBytes = 32;
+/** What is read first. */
+const first = alloc(64 * 1024);
 const done = '{"done":true}\n';
 
 /** The runner's end. No program inherits it. The tool may close it, as it may any descriptor. */
@@ -39,25 +41,7 @@ export class WakeChannel {
    * @returns {string | undefined} its description; undefined where there will be none
    */
   takeCall() {
-    const first = alloc(64 * 1024);
-    let length = 0;
-    while (!first.subarray(0, length).includes("\n")) {
-      if (length >= lineMaxBytes) return undefined;
-      const read = this.#read(first, length);
-      if (read === 0) return undefined;
-      length += read;
-    }
-    const start = first.subarray(0, length);
-    const [line, size] = callLine.exec(start.toString("latin1", 0, lineMaxBytes)) ?? [];
-    if (line === undefined) return undefined;
-    const description = alloc(Number(size));
-    length = start.copy(description, 0, line.length);
-    while (length < description.length) {
-      const read = this.#read(description, length);
-      if (read === 0) return undefined;
-      length += read;
-    }
-    return description.toString("utf8");
+    return readCall((into, at) => this.#read(into, at));
   }
 
   /**
@@ -105,6 +89,33 @@ export class WakeChannel {
   #read(into, at) {
     return readSync(this.#descriptor, into, at, into.length - at, null);
   }
+}
+
+/**
+ * Reads a call as the worker writes it.
+ *
+ * @param {(into: Uint8Array, at: number) => number} read fills from there on, as far as it can
+ * @returns {string | undefined} its description; undefined where that ends before
+ */
+export function readCall(read) {
+  let length = 0;
+  while (!first.subarray(0, length).includes("\n")) {
+    if (length >= lineMaxBytes) return undefined;
+    const count = read(first, length);
+    if (count === 0) return undefined;
+    length += count;
+  }
+  const start = first.subarray(0, length);
+  const [line, size] = callLine.exec(start.toString("latin1", 0, lineMaxBytes)) ?? [];
+  if (line === undefined) return undefined;
+  const description = alloc(Number(size));
+  length = start.copy(description, 0, line.length);
+  while (length < description.length) {
+    const count = read(description, length);
+    if (count === 0) return undefined;
+    length += count;
+  }
+  return description.toString("utf8");
 }
 
 /**

@@ -2,7 +2,7 @@
  * The runner in a child of a template: a copy of it, which goes on by itself.
  */
 import { printStack } from "../errors.js";
-import { channelDescriptor, rehearse, takeCall } from "../parked.js";
+import { channelDescriptor, rehearseCall, takeCall } from "../parked.js";
 import { WakeChannel } from "../wake-channel.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
@@ -26,13 +26,12 @@ const listenerFailed = 7;
  */
 
 /**
- * Makes this process, which was forked, the runner of a child, and waits for its call. Ends it
- * where there is none.
+ * Makes this process, which was forked, the runner of a child.
  *
  * @param {Addon} addon
  * @param {Generators} generators
  * @param {number} pid
- * @returns {{ description: string, channel: WakeChannel, child: Child }} its call, and what it has
+ * @returns {{ channel: WakeChannel, child: Child }} where its call comes by, and what it has
  */
 export function becomeRunner(addon, generators, pid) {
   /** @type {(status?: number | string | null) => never} */
@@ -47,16 +46,26 @@ export function becomeRunner(addon, generators, pid) {
   );
   generators.seed();
   // That of the template has another identity.
-  const channel = new WakeChannel(channelDescriptor);
+  return { channel: new WakeChannel(channelDescriptor), child: { exit: leave } };
+}
+
+/**
+ * Waits for the call of a child. Ends it where there is none.
+ *
+ * @param {ReturnType<typeof becomeRunner>} runner
+ * @param {(description: string) => Promise<void>} rehearse once, so that the memory that a call
+ *   writes to is its own before
+ * @returns {Promise<string>} the description of the call
+ */
+export async function nextCall({ channel, child }, rehearse) {
   try {
-    rehearse();
+    await rehearseCall(rehearse);
     channel.report({ ready: true });
   } catch {
     // The worker is gone.
-    leave(1);
+    child.exit(1);
   }
-  const description = takeCall(channel) ?? leave(0);
-  return { description, channel, child: { exit: leave } };
+  return takeCall(channel) ?? child.exit(0);
 }
 
 /**
