@@ -11,6 +11,7 @@ import struct
 NS_GET_USERNS = 0xB701  # ioctl_ns(2)
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
 GET_FLAGS, SET_FLAGS, IS_UP = 0x8913, 0x8914, 1  # netdevice(7)
 LOOPBACK = b"lo".ljust(16, b"\0")
 LINKS = 1  # RTMGRP_LINK, rtnetlink(7)
@@ -33,6 +34,8 @@ def enter(pid: int, namespace: int) -> None:
     owner = fcntl.ioctl(network, NS_GET_USERNS)
     checked("setns to the owner", _libc.setns(owner, CLONE_NEWUSER))
     checked("setns to the network", _libc.setns(network, CLONE_NEWNET))
+    # Only now: setns(2) may reset it.
+    checked("prctl", _libc.prctl(PR_SET_PDEATHSIG, SIGKILL))
 
 
 def await_loopback() -> None:
