@@ -169,6 +169,18 @@ describe.each(ways)("sockets of a sandbox by $way", ({ nativePath }) => {
       await expect(attempt).rejects.toMatchObject(because(/^TimeoutError: .*timed out$/));
   });
 
+  test("do not come from a process that is killed, and come from the next one", async (context) => {
+    const [door, { sandbox }] = [openDoor(), await held(context)];
+    await expect(door.into(sandbox).connect(80, never)).rejects.toThrow();
+    const before = await descriptorsOf(doorOf());
+    const opening = door.into({ ...sandbox, raisesLoopback: false }).open(nothing, never);
+    process.kill(await processOf(doorOf()), "SIGKILL");
+    const ended = because(/the process that enters sandboxes has ended$/);
+    await expect(opening).rejects.toMatchObject(ended);
+    expect(await descriptorsOf(doorOf())).toEqual(before);
+    await door.into(sandbox).open(nothing, never);
+  });
+
   test("are made by no process that has lost its door", async (context) => {
     const [door, { sandbox }] = [openDoor(), await held(context)];
     const opening = door.into({ ...sandbox, raisesLoopback: false }).open(nothing, never);
