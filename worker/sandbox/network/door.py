@@ -35,7 +35,7 @@ def main() -> None:
             if len(kinds) > MAX_SOCKETS:
                 raise OSError("too many sockets")
             descriptors = sockets_of(request)
-        except OSError as error:
+        except Exception as error:
             channel.send({"id": request["id"], "error": str(error)})
             continue
         for index, (kind, descriptor) in enumerate(zip(kinds, descriptors)):
@@ -117,7 +117,7 @@ def opener(library: str):
     except OSError:
         return sockets_by_fork
     open_sockets.restype = ctypes.c_char_p
-    return lambda request: sockets_by(open_sockets, request)
+    return lambda request: sockets_by_native(open_sockets, request)
 
 
 class Request(ctypes.Structure):
@@ -134,7 +134,7 @@ class Request(ctypes.Structure):
     ]
 
 
-def sockets_by(open_sockets, request: dict) -> "list[int]":
+def sockets_by_native(open_sockets, request: dict) -> "list[int]":
     connections = [{"address": "127.0.0.1", "port": port} for port in request["connect"]]
     places = [*request["tcp"], *request["udp"], *connections]
     wanted = Request(
@@ -161,9 +161,9 @@ def packed(place: dict) -> bytes:
 def sockets_by_fork(request: dict) -> "list[int]":
     ours, theirs = socket.socketpair()
     with ours:
-        pid = os.fork()
+        door, pid = os.getpid(), os.fork()
         if pid == 0:
-            serve(request, theirs)
+            serve(request, theirs, door)
         theirs.close()
         try:
             return received(ours, len(kinds_of(request)))
@@ -183,10 +183,10 @@ def received(connection: socket.socket, count: int) -> "list[int]":
     raise OSError(text.decode(errors="replace") or "the process that enters sandboxes has ended")
 
 
-def serve(request: dict, connection: socket.socket) -> None:
+def serve(request: dict, connection: socket.socket, door: int) -> None:
     """Never returns: the process of one request."""
     try:
-        enter(request["pid"], request["namespace"])
+        enter(request["pid"], request["namespace"], door)
         made = [connected(port) for port in request["connect"]] or listeners(request)
         socket.send_fds(connection, [b"ok"], [each.fileno() for each in made])
     except BaseException as error:

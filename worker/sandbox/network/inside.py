@@ -24,7 +24,7 @@ CONNECT_SECONDS = 0.1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def enter(pid: int, namespace: int) -> None:
+def enter(pid: int, namespace: int, door: int) -> None:
     """Enters the network namespace of a process, by way of the user namespace that owns it: the
     process itself may be in one further down. Raises OSError when it is another namespace.
     """
@@ -36,6 +36,8 @@ def enter(pid: int, namespace: int) -> None:
     checked("setns to the network", _libc.setns(network, CLONE_NEWNET))
     # Only now: setns(2) may reset it.
     checked("prctl", _libc.prctl(PR_SET_PDEATHSIG, SIGKILL))
+    if os.getppid() != door:
+        raise OSError("the door has ended")
 
 
 def await_loopback() -> None:
