@@ -2,7 +2,7 @@
  * Bundles the programs into `dist/`: Node reads a few files faster than the some two hundred of the
  * sources. Packages stay packages, with their licences and their updates.
  */
-import { copyFile } from "node:fs/promises";
+import { cp } from "node:fs/promises";
 import { rolldown } from "rolldown";
 import { buildConsole } from "./console-page.ts";
 
@@ -35,5 +35,6 @@ await bundle.write({
 });
 await bundle.close();
 // Read by its place beside the code that starts it.
-await copyFile("worker/sandbox/network/door.py", `dist/${chunks}/door.py`);
+for (const name of ["door.py", "inside.py", "native/x86_64.so", "native/aarch64.so"])
+  await cp(`worker/sandbox/network/${name}`, `dist/${chunks}/${name}`);
 await buildConsole("dist/console");

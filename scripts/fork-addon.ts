@@ -1,7 +1,7 @@
 /**
- * Builds the native part of templates, `tool-runner/native`, for every processor and language, with
- * a compiler from PyPI that has the headers of all of them. One build serves glibc and musl: it is
- * linked with neither.
+ * Builds the native parts, of templates and of the worker's sockets inside sandboxes, for every
+ * processor and language, with a compiler from PyPI that has the headers of all of them. One build
+ * serves glibc and musl: it is linked with neither.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -24,18 +24,37 @@ type Processor = (typeof processors)[number];
 /** Whose headers are used, and their version. */
 const system = "linux-gnu.2.28";
 
+/** What is built of the sources in the folder `native` of a directory, and recorded there. */
+export interface NativePart {
+  readonly directory: string;
+  /** Paths below the directory, and the sources of what is there. */
+  readonly builds: readonly {
+    readonly path: (processor: Processor) => string;
+    readonly sources: readonly string[];
+  }[];
+}
+
 const common = ["child.c", "isolation.c", "system.c"];
-/** What a language loads, below `tool-runner`, and its sources. */
-const builds = [
-  {
-    path: ({ arch }: Processor) => `node/forks/native/${arch}.node`,
-    sources: [...common, "loop.c", "node.c"],
+/** By what it is for: templates of each language, and sockets inside sandboxes. */
+export const nativeParts = {
+  templates: {
+    directory: "tool-runner",
+    builds: [
+      {
+        path: ({ arch }) => `node/forks/native/${arch}.node`,
+        sources: [...common, "loop.c", "node.c"],
+      },
+      {
+        path: ({ machine }) => `python/tool_runner/forks/native/${machine}.so`,
+        sources: [...common, "python.c"],
+      },
+    ],
   },
-  {
-    path: ({ machine }: Processor) => `python/tool_runner/forks/native/${machine}.so`,
-    sources: [...common, "python.c"],
+  sockets: {
+    directory: "worker/sandbox/network",
+    builds: [{ path: ({ machine }) => `native/${machine}.so`, sources: ["door.c"] }],
   },
-];
+} as const satisfies Record<string, NativePart>;
 
 const compilerFlags = [
   ...["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"],
@@ -45,17 +64,16 @@ const compilerFlags = [
 /** A function that the program lacks is noticed when the part is loaded. */
 const linkerFlags = ["-shared", "-nostdlib", "-Wl,-z,now", "-s"];
 
-/** Of this checkout: the runners of all languages. */
-export const runnersDirectory = join(import.meta.dirname, "../tool-runner");
+const root = join(import.meta.dirname, "..");
 const sourcesName = "native";
-const recordPath = join(runnersDirectory, sourcesName, "build.json");
+const recordPath = ({ directory }: NativePart) => join(root, directory, sourcesName, "build.json");
 
-/** Every build, by its path below `tool-runner`. */
-export const buildPaths: readonly string[] = builds.flatMap(({ path }) =>
-  processors.map((processor) => path(processor)),
-);
+/** Every build of a part, by its path below the part's directory. */
+export function buildPaths({ builds }: NativePart): readonly string[] {
+  return builds.flatMap(({ path }) => processors.map((processor) => path(processor)));
+}
 
-/** SHA-256 of sources and builds, by their paths below `tool-runner`. */
+/** SHA-256 of sources and builds, by their paths below the part's directory. */
 export interface BuildRecord {
   readonly compiler: string;
   readonly files: Readonly<Record<string, string>>;
@@ -82,17 +100,18 @@ export class Compiler implements AsyncDisposable {
     }
   }
 
-  /** Builds the sources of a copy of `tool-runner` into another copy, which has all folders. */
-  async build(from: string, into: string, wanted: readonly string[] = buildPaths): Promise<void> {
-    for (const { path, sources } of builds)
+  /** Builds a part of a copy of this project into another copy, which has all folders. */
+  async build(
+    part: NativePart,
+    from: string,
+    into: string,
+    wanted: readonly string[] = buildPaths(part),
+  ): Promise<void> {
+    const cwd = join(from, part.directory, sourcesName);
+    for (const { path, sources } of part.builds)
       for (const processor of processors)
         if (wanted.includes(path(processor)))
-          await this.#link(
-            processor,
-            join(from, sourcesName),
-            sources,
-            join(into, path(processor)),
-          );
+          await this.#link(processor, cwd, sources, join(into, part.directory, path(processor)));
   }
 
   async #link(
@@ -118,24 +137,28 @@ export class Compiler implements AsyncDisposable {
   }
 }
 
-/** The record of the files as they are. */
-export async function presentRecord(): Promise<BuildRecord> {
-  const names = await readdir(join(runnersDirectory, sourcesName));
+/** The record of a part's files as they are. */
+export async function presentRecord(part: NativePart): Promise<BuildRecord> {
+  const directory = join(root, part.directory);
+  const names = await readdir(join(directory, sourcesName));
   const sources = names.filter((name) => /\.[ch]$/.test(name)).map((name) => `native/${name}`);
-  const digests = [...sources, ...buildPaths].toSorted().map(async (path) => {
-    const bytes = await readFile(join(runnersDirectory, path));
+  const digests = [...sources, ...buildPaths(part)].toSorted().map(async (path) => {
+    const bytes = await readFile(join(directory, path));
     return [path, createHash("sha256").update(bytes).digest("hex")] as const;
   });
   return { compiler, files: Object.fromEntries(await Promise.all(digests)) };
 }
 
-/** The record of the last build. */
-export async function lastRecord(): Promise<BuildRecord> {
-  return JSON.parse(await readFile(recordPath, "utf8")) as BuildRecord;
+/** The record of its last build. */
+export async function lastRecord(part: NativePart): Promise<BuildRecord> {
+  return JSON.parse(await readFile(recordPath(part), "utf8")) as BuildRecord;
 }
 
 if (import.meta.main) {
   await using installed = await Compiler.install();
-  await installed.build(runnersDirectory, runnersDirectory);
-  await writeFile(recordPath, `${JSON.stringify(await presentRecord(), undefined, 2)}\n`);
+  for (const part of Object.values(nativeParts)) {
+    await installed.build(part, root, root);
+    const record = JSON.stringify(await presentRecord(part), undefined, 2);
+    await writeFile(recordPath(part), `${record}\n`);
+  }
 }

@@ -9,18 +9,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Compiler, buildPaths } from "../../../scripts/fork-addon.ts";
+import { Compiler, buildPaths, nativeParts } from "../../../scripts/fork-addon.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
 
 const project = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
-/** Code of this folder is loaded as it was built. */
-const native = "tool-runner/native/";
-/** What is built for the machine of the test. */
-const ownBuilds = buildPaths.filter(
-  (path) => /(x64|x86_64)\./.test(path) === (process.arch === "x64"),
-);
+/** Whether a build is for the machine of the test. */
+const isOwn = (path: string) => /(x64|x86_64)\./.test(path) === (process.arch === "x64");
 /** What a run of attacks loads. */
 const sources = ["worker", "tool-runner", "attacks", "harness", "test/support", "package.json"];
 /** Milliseconds for one copy on a busy machine, many times what it takes. */
@@ -110,9 +106,9 @@ async function weakenedCopy(
       text.replace(from, () => to),
     );
   }
-  if (edits.some(({ file }) => file.startsWith(native))) {
-    const runners = join(path, "tool-runner");
-    await compiler.build(runners, runners, ownBuilds);
-  }
+  // Code of these folders is loaded as it was built.
+  for (const part of Object.values(nativeParts))
+    if (edits.some(({ file }) => file.startsWith(`${part.directory}/native/`)))
+      await compiler.build(part, path, path, buildPaths(part).filter(isOwn));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

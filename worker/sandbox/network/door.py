@@ -1,13 +1,15 @@
 """The door: makes sockets inside the network namespaces of sandboxes and hands them to the worker.
 
 A socket belongs to the namespace in which it was made, whoever holds it. A process that has entered
-a user namespace cannot come back, so each request is served by a fork. Requests and answers are
-lines of JSON on the channel that Node opens for its children; descriptors go along in Node's own
-form (door.ts). The program ends with its channel. Its argument is the user that it becomes, if any.
+a user namespace cannot come back, so each request has a process of its own: by native code
+(native/door.c), or by a fork where that cannot be loaded. Requests and answers are lines of JSON on
+the channel that Node opens for its children; descriptors go along in Node's own form (door.ts). The
+program ends with its channel. Its arguments are the native code, and the user that it becomes, if
+any.
 """
 
+import array
 import ctypes
-import fcntl
 import json
 import os
 import select
@@ -15,37 +17,32 @@ import socket
 import struct
 import sys
 
-NS_GET_USERNS = 0xB701  # ioctl_ns(2)
-CLONE_NEWUSER = 0x10000000
-CLONE_NEWNET = 0x40000000
-GET_FLAGS, SET_FLAGS, IS_UP = 0x8913, 0x8914, 1  # netdevice(7)
-LOOPBACK = b"lo".ljust(16, b"\0")
-LINKS = 1  # RTMGRP_LINK, rtnetlink(7)
-BACKLOG = 256
-FORK_SECONDS = 2
-"""What a fork may take for all its sockets; it takes a millisecond."""
-CONNECT_SECONDS = 0.1
-"""For a connection on a loopback interface: others wait, and only a full backlog takes longer."""
 MAX_LINE_BYTES = 64 * 1024
 MAX_SOCKETS = 128
-
-_libc = ctypes.CDLL(None, use_errno=True)
+MAX_UNCONFIRMED = 16
+"""Descriptors on their way: they count against a limit of all processes of the user, unix(7)."""
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        become(int(sys.argv[1]))
+    library, *user = sys.argv[1:]
+    sockets_of = opener(library)
+    if user:
+        become(int(user[0]))
     channel = Channel(socket.socket(fileno=int(os.environ["NODE_CHANNEL_FD"])))
     while (request := channel.receive()) is not None:
+        kinds = kinds_of(request)
         try:
+            if len(kinds) > MAX_SOCKETS:
+                raise OSError("too many sockets")
             descriptors = sockets_of(request)
-        except OSError as error:
+        except Exception as error:
             channel.send({"id": request["id"], "error": str(error)})
             continue
-        for index, (kind, descriptor) in enumerate(zip(kinds_of(request), descriptors)):
-            channel.send_handle({"id": request["id"], "index": index}, kind, descriptor)
+        for index, (kind, descriptor) in enumerate(zip(kinds, descriptors)):
+            channel.send_handle(request["id"], index, kind, descriptor)
             os.close(descriptor)
-        channel.send({"id": request["id"], "done": len(descriptors)})
+        if not descriptors:
+            channel.send({"id": request["id"]})
 
 
 def become(user: int) -> None:
@@ -55,6 +52,10 @@ def become(user: int) -> None:
     os.setresuid(user, user, user)
 
 
+def described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
 class Channel:
     """Lines of JSON between Node and this process."""
 
@@ -62,7 +63,7 @@ class Channel:
         self._connection = connection
         self._rest = b""
         self._requests: "list[dict]" = []
-        self._has_ack = False
+        self._unconfirmed = 0
 
     def receive(self) -> "dict | None":
         """The next request; None when the worker is gone."""
@@ -74,14 +75,17 @@ class Channel:
     def send(self, message: dict) -> None:
         self._connection.sendall(json.dumps(message).encode() + b"\n")
 
-    def send_handle(self, message: dict, kind: dict, descriptor: int) -> None:
-        """Hands a descriptor on, and waits until Node has it: it takes one at a time."""
-        line = json.dumps({"cmd": "NODE_HANDLE", "msg": message, **kind}).encode() + b"\n"
-        self._has_ack = False
-        socket.send_fds(self._connection, [line], [descriptor])
-        while not self._has_ack:
+    def send_handle(self, request: int, index: int, kind: bytes, descriptor: int) -> None:
+        """Hands a descriptor on. More can wait meanwhile: no read(2) of Node's goes beyond the first
+        message that has a descriptor, so it finds each with its own.
+        """
+        while self._unconfirmed == MAX_UNCONFIRMED:
             if not self._read():
                 sys.exit()
+        self._unconfirmed += 1
+        line = b'{"cmd":"NODE_HANDLE",%b,"msg":{"id":%d,"index":%d}}\n' % (kind, request, index)
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
+        self._connection.sendmsg([line], [rights])
 
     def _read(self) -> bool:
         data = self._connection.recv(MAX_LINE_BYTES)
@@ -89,7 +93,7 @@ class Channel:
         for line in lines:
             message = json.loads(line)
             if message.get("cmd") == "NODE_HANDLE_ACK":
-                self._has_ack = True
+                self._unconfirmed -= 1
             elif message.get("cmd") == "NODE_HANDLE_NACK":
                 sys.exit("the worker has no descriptor left")
             elif "cmd" not in message:
@@ -97,20 +101,69 @@ class Channel:
         return data != b"" and len(self._rest) <= MAX_LINE_BYTES
 
 
-def kinds_of(request: dict) -> "list[dict]":
+def kinds_of(request: dict) -> "list[bytes]":
     """What Node is to make of each descriptor."""
-    servers = [{"type": "net.Server"} for _ in request["tcp"]]
-    datagrams = [{"type": "dgram.Socket", "dgramType": "udp4"} for _ in request["udp"]]
-    return servers + datagrams + [{"type": "net.Socket"} for _ in request["connect"]]
+    servers = [b'"type":"net.Server"'] * len(request["tcp"])
+    datagrams = [b'"type":"dgram.Socket","dgramType":"udp4"'] * len(request["udp"])
+    return servers + datagrams + [b'"type":"net.Socket"'] * len(request["connect"])
 
 
-def sockets_of(request: dict) -> "list[int]":
-    """Descriptors of the sockets in their order. Raises OSError."""
+def opener(library: str):
+    """A function that makes the sockets of a request and returns their descriptors in their order.
+    It raises OSError. Both ways check and make the same.
+    """
+    try:
+        open_sockets = ctypes.PyDLL(library).open_sockets
+    except OSError:
+        return sockets_by_fork
+    open_sockets.restype = ctypes.c_char_p
+    return lambda request: sockets_by_native(open_sockets, request)
+
+
+class Request(ctypes.Structure):
+    """As `struct request` of native/door.c."""
+
+    _fields_ = [
+        ("namespace", ctypes.c_ulonglong),
+        ("path", ctypes.c_char_p),
+        ("places", ctypes.c_char_p),
+        *((name, ctypes.c_int) for name in ("servers", "datagrams", "connections")),
+        *((name, ctypes.c_int) for name in ("raises", "backlog", "wait_seconds", "connect_ms")),
+        ("error", ctypes.c_int),
+        ("sockets", ctypes.c_int * MAX_SOCKETS),
+    ]
+
+
+def sockets_by_native(open_sockets, request: dict) -> "list[int]":
+    connections = [{"address": "127.0.0.1", "port": port} for port in request["connect"]]
+    places = [*request["tcp"], *request["udp"], *connections]
+    wanted = Request(
+        request["namespace"],
+        b"/proc/%d/ns/net" % request["pid"],
+        b"".join(packed(place) for place in places),
+        *(len(request[kind]) for kind in ("tcp", "udp", "connect")),
+        *(request["raisesLoopback"], BACKLOG, WAIT_SECONDS, int(CONNECT_SECONDS * 1000)),
+    )
+    failed = open_sockets(ctypes.byref(wanted))
+    if failed is None:
+        return wanted.sockets[: len(places)]
+    step, number = failed.decode(), wanted.error
+    error = OSError(number, f"{step}: {os.strerror(number)}") if number else OSError(step)
+    raise OSError(described(error))
+
+
+def packed(place: dict) -> bytes:
+    """As struct sockaddr_in, ip(7)."""
+    family = struct.pack("=H", socket.AF_INET)
+    return family + struct.pack("!H4s8x", place["port"], socket.inet_aton(place["address"]))
+
+
+def sockets_by_fork(request: dict) -> "list[int]":
     ours, theirs = socket.socketpair()
     with ours:
-        pid = os.fork()
+        door, pid = os.getpid(), os.fork()
         if pid == 0:
-            serve(request, theirs)
+            serve(request, theirs, door)
         theirs.close()
         try:
             return received(ours, len(kinds_of(request)))
@@ -120,8 +173,8 @@ def sockets_of(request: dict) -> "list[int]":
 
 
 def received(connection: socket.socket, count: int) -> "list[int]":
-    if not select.select([connection], [], [], FORK_SECONDS)[0]:
-        raise OSError(f"no sockets within {FORK_SECONDS} s")
+    if not select.select([connection], [], [], WAIT_SECONDS)[0]:
+        raise OSError(f"no sockets within {WAIT_SECONDS} s")
     text, descriptors, _, _ = socket.recv_fds(connection, 4096, MAX_SOCKETS)
     if text == b"ok" and len(descriptors) == count:
         return descriptors
@@ -130,99 +183,16 @@ def received(connection: socket.socket, count: int) -> "list[int]":
     raise OSError(text.decode(errors="replace") or "the process that enters sandboxes has ended")
 
 
-def serve(request: dict, connection: socket.socket) -> None:
+def serve(request: dict, connection: socket.socket, door: int) -> None:
     """Never returns: the process of one request."""
     try:
-        enter(request["pid"], request["namespace"])
+        enter(request["pid"], request["namespace"], door)
         made = [connected(port) for port in request["connect"]] or listeners(request)
         socket.send_fds(connection, [b"ok"], [each.fileno() for each in made])
     except BaseException as error:
-        connection.send(f"{type(error).__name__}: {error}".encode()[:1024])
+        connection.send(described(error).encode()[:1024])
     finally:
         os._exit(0)
-
-
-def enter(pid: int, namespace: int) -> None:
-    """Enters the network namespace of a process, by way of the user namespace that owns it: the
-    process itself may be in one further down. Raises OSError when it is another namespace.
-    """
-    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    if os.fstat(network).st_ino != namespace:
-        raise OSError("the sandbox has ended")
-    owner = fcntl.ioctl(network, NS_GET_USERNS)
-    checked("setns to the owner", _libc.setns(owner, CLONE_NEWUSER))
-    checked("setns to the network", _libc.setns(network, CLONE_NEWNET))
-
-
-def await_loopback() -> None:
-    """bubblewrap gives the interface its address and fails where it has one, so it comes first."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as changes:
-        changes.bind((0, LINKS))
-        changes.settimeout(FORK_SECONDS)
-        while not loopback_flags() & IS_UP:
-            changes.recv(4096)
-
-
-def raise_loopback() -> None:
-    """A template's child does it later only."""
-    flags = (loopback_flags() | IS_UP).to_bytes(2, "little")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        fcntl.ioctl(probe, SET_FLAGS, LOOPBACK + flags + bytes(22))
-
-
-def loopback_flags() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        return int.from_bytes(fcntl.ioctl(probe, GET_FLAGS, LOOPBACK + bytes(24))[16:18], "little")
-
-
-def lead_everything_here() -> None:
-    """`ip route add local 0.0.0.0/0 dev lo`, by rtnetlink(7): connections to literal addresses
-    reach the same listeners, which see the address.
-    """
-    attribute = struct.pack("=HHi", 8, 4, socket.if_nametoindex("lo"))  # RTA_OIF
-    # AF_INET, no prefix; table local, protocol boot, scope host, type local.
-    route = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 255, 3, 254, 2, 0) + attribute
-    # RTM_NEWROUTE; NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE.
-    header = struct.pack("=IHHII", 16 + len(route), 24, 0x405, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(FORK_SECONDS)
-        netlink.send(header + route)
-        (code,) = struct.unpack_from("=i", netlink.recv(4096), 16)
-    if code != 0:
-        raise OSError(-code, f"route: {os.strerror(-code)}")
-
-
-def listeners(request: dict) -> "list[socket.socket]":
-    """The sockets of a sandbox whose command has not started."""
-    raise_loopback() if request["raisesLoopback"] else await_loopback()
-    lead_everything_here()
-    servers = [listening(place) for place in request["tcp"]]
-    return servers + [bound(place) for place in request["udp"]]
-
-
-def listening(place: dict) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.bind((place["address"], place["port"]))
-    made.listen(BACKLOG)
-    return made
-
-
-def bound(place: dict) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    made.bind((place["address"], place["port"]))
-    return made
-
-
-def connected(port: int) -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
-
-
-def checked(what: str, result: int) -> None:
-    if result == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
 if __name__ == "__main__":

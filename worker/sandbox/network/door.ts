@@ -1,5 +1,6 @@
 /**
- * Sockets of this process inside sandboxes, by a program that enters their namespaces (door.py).
+ * Sockets of this process inside sandboxes, by a program that enters their namespaces (door.py,
+ * inside.py, native/).
  *
  * It hands sockets over as Node hands handles to a child, which is a format of Node's own
  * (`lib/internal/child_process.js`): this file and door.py are the only ones that know it.
@@ -9,6 +10,7 @@ import { once } from "node:events";
 import type { Socket as DatagramSocket } from "node:dgram";
 import { Server, Socket } from "node:net";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { abortable } from "../../support/timeout.ts";
 import { SandboxError } from "../sandbox.ts";
 import type {
@@ -28,12 +30,17 @@ const maxWaiting = 1_024;
 /** Bytes that are kept of what the door writes to stderr. */
 const maxComplaintBytes = 4_096;
 
+/** By Node's name for a processor, that of uname(2). */
+const machines: Partial<Record<NodeJS.Architecture, string>> = { x64: "x86_64", arm64: "aarch64" };
+
 /** How the door is started. */
 export interface DoorOptions {
   /** A Python of 3.9 or later. */
   readonly pythonBin: string;
   /** uid and gid of the sandboxes, or undefined for the worker's own. */
   readonly uid: number | undefined;
+  /** The part of it that is native; where it cannot be loaded, Python does the same by forks. */
+  readonly nativePath?: string;
 }
 
 /** A sandbox with a separate network namespace, whose command waits. */
@@ -83,6 +90,7 @@ interface Message {
 
 interface Waiting {
   readonly handles: Handle[];
+  missing: number;
   readonly finished: PromiseWithResolvers<void>;
 }
 
@@ -124,7 +132,8 @@ export class Door implements AsyncDisposable {
     if (this.#waiting.size >= maxWaiting)
       throw new SandboxError("too many sandboxes wait for their network");
     const id = ++this.#lastId;
-    const waiting: Waiting = { handles: [], finished: Promise.withResolvers() };
+    const missing = wanted.tcp.length + wanted.udp.length + wanted.connect.length;
+    const waiting: Waiting = { handles: [], missing, finished: Promise.withResolvers() };
     this.#waiting.set(id, waiting);
     try {
       const child = (this.#child ??= this.#start());
@@ -137,9 +146,6 @@ export class Door implements AsyncDisposable {
         if (!signal.aborted && bounded.aborted) child.kill("SIGKILL");
         throw error;
       });
-      const { tcp, udp, connect } = wanted;
-      if (waiting.handles.length !== tcp.length + udp.length + connect.length)
-        throw new Error("the door handed over too few sockets");
       return waiting.handles;
     } catch (error) {
       closeAll(waiting.handles);
@@ -151,12 +157,13 @@ export class Door implements AsyncDisposable {
   }
 
   #start(): ChildProcess {
-    const { pythonBin, uid } = this.#options;
+    const { pythonBin, uid, nativePath = ownNativePath() } = this.#options;
     // By its text: the user of sandboxes may not be able to read the worker's files.
-    const program = readFileSync(new URL("door.py", import.meta.url), "utf8");
-    // The interpreter may be private to the worker's user: the program changes its user itself.
+    const program = textOf("inside.py") + textOf("door.py");
+    // Interpreter and native part may be private to the worker's user: the program changes its
+    // user itself.
     const user = uid === undefined ? [] : [String(uid)];
-    const child = spawn(pythonBin, ["-I", "-S", "-c", program, ...user], {
+    const child = spawn(pythonBin, ["-I", "-S", "-c", program, nativePath, ...user], {
       cwd: "/",
       env: {},
       detached: true,
@@ -190,6 +197,7 @@ export class Door implements AsyncDisposable {
       if (handle instanceof Server)
         Object.assign(handle, { allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
       waiting.handles[index] = handle;
+      if (--waiting.missing === 0) waiting.finished.resolve();
     } else if (error === undefined) waiting.finished.resolve();
     else waiting.finished.reject(new Error(error));
   }
@@ -202,6 +210,15 @@ export class Door implements AsyncDisposable {
     child.kill("SIGKILL");
     await ended;
   }
+}
+
+function textOf(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), "utf8");
+}
+
+function ownNativePath(): string {
+  const machine = machines[process.arch] ?? process.arch;
+  return fileURLToPath(new URL(`native/${machine}.so`, import.meta.url));
 }
 
 function opened(handles: readonly Handle[], { tcp }: SocketPlaces): OpenedSockets {
