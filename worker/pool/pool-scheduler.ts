@@ -19,6 +19,8 @@ export interface SchedulerOptions {
   readonly maxBytes: number;
   /** Processors: the bound of concurrent refills, and full load for calls. */
   readonly cpus: number;
+  /** Calls that wait for calls of their own, and need no processor. */
+  readonly suspendedCalls: () => number;
   readonly clock: Clock;
 }
 
@@ -35,7 +37,7 @@ export class PoolScheduler implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** A call that needs a processor until the answer is disposed. */
+  /** A call that needs a processor until the answer is disposed, unless it is suspended. */
   beginCall(): Disposable {
     this.#calls++;
     return {
@@ -88,8 +90,9 @@ export class PoolScheduler implements AsyncDisposable {
   }
 
   #dueMs(pool: ToolPool): number {
-    const { cpus } = this.#options;
-    return pool.dueMs(this.#calls === 0 ? "none" : this.#calls < cpus ? "some" : "all");
+    const { cpus, suspendedCalls } = this.#options;
+    const calls = this.#calls - suspendedCalls();
+    return pool.dueMs(calls <= 0 ? "none" : calls < cpus ? "some" : "all");
   }
 
   #refill(pool: ToolPool): void {

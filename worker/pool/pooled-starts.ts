@@ -29,6 +29,8 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
   readonly maxBytes: number;
   /** Processors that calls and refills share. */
   readonly cpus: number;
+  /** Calls that wait for calls of their own. */
+  readonly suspendedCalls: () => number;
   /** The profile of calls whose request names none. */
   readonly profileOf: (entry: ToolEntry) => Profile;
 }

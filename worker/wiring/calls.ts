@@ -107,6 +107,7 @@ export function wireInvoker(
     defaultProfile: config.sandbox.defaultProfile,
     hostNetwork: config.sandbox.hostNetwork,
   };
+  const lentSlots = new LentSlots(config.sandbox.maxSuspended, maxWaiting);
   const starts = openStarts({
     runners,
     backend,
@@ -114,6 +115,7 @@ export function wireInvoker(
     networkOf,
     versions: foundation.codeWatch,
     maxBytes: config.sandbox.maxWarmBytes,
+    suspendedCalls: () => lentSlots.count,
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
     clock: host.clock,
     log: host.log.child({ part: "starts" }),
@@ -137,7 +139,6 @@ export function wireInvoker(
     clock: host.clock,
   };
   const gateways = brought ?? createGateways(manifestGateways);
-  const lentSlots = new LentSlots(config.sandbox.maxSuspended, maxWaiting);
   const invoker: Invoker = createInvoker({
     ...resolving,
     holdCode: ({ toolset }) => toolset && toolsets?.lease(toolset),

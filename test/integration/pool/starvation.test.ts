@@ -58,6 +58,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
       log: createLogger("debug", new Writable({ write: (_chunk, _encoding, done) => done() })),
       maxBytes: 512 * 1024 * 1024,
       cpus: 1,
+      suspendedCalls: () => 0,
       profileOf: () => profile,
     }),
   );

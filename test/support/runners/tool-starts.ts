@@ -122,6 +122,7 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     networkOf: () => undefined,
     clock: systemClock,
     log,
+    suspendedCalls: () => 0,
     maxBytes: backend.aheadOf === undefined ? 0 : 2 ** 30,
     profileOf: () => profile,
   });

@@ -21,6 +21,8 @@ export const templateProfile: Profile = { ...restrictiveProfile, autoStart: "tem
 export interface SetUp {
   readonly maxMebibytes?: number;
   readonly cpus?: number;
+  /** Calls that wait for calls of their own. */
+  readonly suspendedCalls?: () => number;
   /** What a tool has that no request tightens. */
   readonly profile?: Profile;
 }
@@ -48,7 +50,12 @@ class HandVersions implements CodeVersions {
 export const anySignal = new AbortController().signal;
 
 /** Sets the scene. Whoever asks disposes `starts`. */
-export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile }: SetUp = {}) {
+export function setUp({
+  maxMebibytes = 512,
+  cpus = 2,
+  profile = templateProfile,
+  suspendedCalls = () => 0,
+}: SetUp = {}) {
   const clock = new HandClock();
   const technology = new MemoryTechnology(clock);
   const versions = new HandVersions();
@@ -87,6 +94,7 @@ export function setUp({ maxMebibytes = 512, cpus = 2, profile = templateProfile 
     log,
     maxBytes: maxMebibytes * mebibyte,
     cpus,
+    suspendedCalls,
     profileOf: () => profile,
   });
 

@@ -289,6 +289,18 @@ describe("refills", () => {
     },
   );
 
+  test("do not stand back for calls that wait for calls of their own", async () => {
+    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 2, max: 2 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    await using first = await scene.acquire(own);
+    await first.start("{}");
+    await scene.rest();
+    expect(scene.pool()).toMatchObject({ idle: 2 });
+  });
+
   test("stand back once more for each, while calls need all processors", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
