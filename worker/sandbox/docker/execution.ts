@@ -140,14 +140,15 @@ export class ContainerExecution implements Execution {
         settlesWithin(this.#outputs.ended, outputGraceMs, clock),
       ]);
       const signal = signalOfExitCode(exitCode);
-      const { memoryKills, ...used } = usage.usage;
-      const kills = Math.max(memoryKills, Number(wasOutOfMemory));
+      const used = usage.usage;
+      const { cpuMs, peakMemoryBytes, peakProcesses } = used;
+      const memoryKills = Math.max(used.memoryKills, Number(wasOutOfMemory));
       return {
         started: true,
         exitCode: signal === undefined ? exitCode : undefined,
         signal,
-        exceeded: this.#exceeded ?? this.#endedByKernel(signal, { ...used, memoryKills: kills }),
-        usage: { wallMs, ...used },
+        exceeded: this.#exceeded ?? this.#endedByKernel(signal, { ...used, memoryKills }),
+        usage: { wallMs, cpuMs, peakMemoryBytes, peakProcesses },
         stdout: this.#stdout.read(),
         stderr: this.#stderr.read(),
       };
