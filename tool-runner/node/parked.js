@@ -88,8 +88,8 @@ export async function tryToWork(rehearse, times = 1) {
 }
 
 /**
- * Takes a call of nothing as if the worker had sent it: the first one takes a millisecond more, most
- * of it for compiling.
+ * Takes a call of nothing as if the worker had sent it: the first one takes a millisecond more,
+ * most of it for compiling.
  *
  * @param {(description: string) => Promise<void>} rehearse
  */

@@ -16,7 +16,7 @@ const { pid } = process;
 
 const errorMaxCharacters = 4_000;
 
-/** The description of a call of nothing, whose result has no place, and whose statuses nobody gets. */
+/** The description of a call of nothing: its result has no place, and nobody gets its statuses. */
 export const nothing =
   '{"module":"m","function":"f","result_file":"/dev/null/none","output_dir":"o","tools_dir":"t",' +
   '"status_pipe":"/dev/null"}';

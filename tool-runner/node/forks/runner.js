@@ -60,6 +60,11 @@ export function becomeRunner(addon, generators, pid) {
 export async function nextCall({ channel, child }, rehearse) {
   try {
     await rehearseCall(rehearse);
+  } catch (thrown) {
+    printStack(thrown);
+    child.exit(1);
+  }
+  try {
     channel.report({ ready: true });
   } catch {
     // The worker is gone.

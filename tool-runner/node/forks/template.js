@@ -17,6 +17,7 @@ const { dirname } = process.getBuiltinModule("node:path");
 const { getHeapSpaceStatistics, setFlagsFromString } = process.getBuiltinModule("node:v8");
 const { pid: ownPid } = process;
 const { entries, keys } = Object;
+const { from: arrayFrom } = Array;
 const { parse } = JSON;
 
 /** Flags that Node needs to be forked, and that a tool need not see. */
@@ -77,7 +78,10 @@ export async function template(load, argsFile, onCall, rehearse) {
   const before = presentState();
   const generators = new Generators();
   const usesThreads = watchThreads();
-  const loaded = await loadToRest(load);
+  const loaded = await loadToRest(async () => {
+    if (settings.gateway) await (await import("../gateway/rehearsal.js")).rehearseGateway();
+    return load();
+  });
   /** @type {Map<string, readonly string[]>} */
   const places = new Map([[dirname(argsFile), workDirNames]]);
   for (const path of keys(settings.tmpfs)) places.set(path, []);
@@ -85,7 +89,11 @@ export async function template(load, argsFile, onCall, rehearse) {
     generators.release() ?? whyNotToFork(before, places) ?? (await tryChild(addon, usesThreads()));
   if (reason !== undefined) refuse(`it cannot be forked after its import: ${reason}`);
   await tryToWork(rehearse, rehearsals);
-  collectYoungest();
+  try {
+    collectYoungest();
+  } catch {
+    // The module has changed what arrays are. Calls are slower now and then.
+  }
   // The kernel reaps children from now on, which the trial must not be.
   const gateway = isolating(() => addon.prepare(addonSettings(settings)));
   report({ ready: true });
@@ -115,12 +123,17 @@ function isolating(make) {
 function collectYoungest() {
   let former = 0;
   for (let n = 0; n < maxPieces; n += 1) {
-    const youngest = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-    const { space_used_size: used = 0 } = youngest ?? {};
+    const used = youngestBytes();
     if (used < former) return;
     former = used;
-    Array.from({ length: pieceLength }, () => 0);
+    arrayFrom({ length: pieceLength }, () => 0);
   }
+}
+
+function youngestBytes() {
+  for (const { space_name: name, space_used_size: used } of getHeapSpaceStatistics())
+    if (name === "new_space") return used;
+  return 0;
 }
 
 /** libuv opens a pipe when the first signal is listened for. It is made anew in a child. */

@@ -151,13 +151,14 @@ export class BwrapExecution implements Execution {
     const used = this.#usage?.usage ?? unknownUsage;
     const isOver = command !== undefined && (used.hasCountedOne || this.#isLeftAlone(command));
     if (!isOver || isAwaited()) return this.#killAll();
+    // Handlers of pthread_atfork(3) that an import has registered run there.
+    signalQuietly(first, "SIGKILL");
+    if (this.pid !== first) this.#child.kill("SIGKILL");
     this.#isEnding = true;
     // What the command printed is there, and read in the next turn.
     await nextTurn();
     await nextTurn();
     this.#ending.resolve({ ...this.#reportOf(done, used), isEnding: true });
-    // The answer goes first: what is left runs no program of the tool's.
-    setImmediate(() => this.#killFirst());
   }
 
   /** Whether nothing is left but processes of bubblewrap's and a command that was killed. */
@@ -165,13 +166,6 @@ export class BwrapExecution implements Execution {
     const first = this.#report.childPid;
     if (first === undefined || !isAlone(command, first)) return false;
     return this.#usage?.hasOnly([this.pid, first, command]) ?? true;
-  }
-
-  #killFirst(): void {
-    const first = this.#report.childPid;
-    if (this.#isGone || first === undefined) return;
-    signalQuietly(first, "SIGKILL");
-    if (this.pid !== first) this.#child.kill("SIGKILL");
   }
 
   get stdin(): Writable | undefined {

@@ -65,6 +65,30 @@ describe("a template of Node", () => {
     expect(parked.privateBytes).toBeLessThan(2 * MiB);
   });
 
+  test("has nothing open in its children that a sandbox of its own has not", async (context) => {
+    const source = `
+      import { readdirSync, readlinkSync } from "node:fs";
+      export const run = () => ({
+        open: readdirSync("/proc/self/fd").flatMap((name) => {
+          try { return readlinkSync("/proc/self/fd/" + name).replace(/\\d+/, ""); } catch { return []; }
+        }).sort(),
+      });
+    `;
+    const { host, template } = await open(context, source);
+    const inChild = await host.call<{ open: string[] }>(template, "run");
+    const alone = await host.call<{ open: string[] }>(undefined, "run");
+    const channels = ["pipe:[]", "socket:[]"];
+    const others = (open: readonly string[]) => open.filter((each) => !channels.includes(each));
+    expect(others(inChild.result.open)).toEqual(others(alone.result.open));
+  });
+
+  test("makes children of a module that has changed what the runner can do without", async (context) => {
+    const source =
+      'Array.from = () => { throw new Error("none"); };\nexport const run = () => ({ fine: true });\n';
+    const { host, template } = await open(context, source);
+    expect((await host.call(template, "run")).result).toEqual({ fine: true });
+  });
+
   const draws = async (
     context: TestContext,
     rounds: number,

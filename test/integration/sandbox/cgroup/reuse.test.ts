@@ -13,6 +13,7 @@ import { CgroupStock } from "../../../../worker/sandbox/cgroup/stock.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
 import { newId } from "../../../../worker/support/ids.ts";
 import { patience } from "../../../support/patience.ts";
+import { openedSince, presentDescriptors } from "../sandbox-host.ts";
 import { freshGroups, leftBelow, requireCgroups, startIn } from "./cgroup-host.ts";
 
 const MiB = 1024 * 1024;
@@ -77,6 +78,19 @@ async function groupWithStock(context: TestContext) {
 }
 
 describe("the group of a sandbox that is gone", () => {
+  test("has nothing open once it is removed", async (context) => {
+    const before = await presentDescriptors();
+    const opened = async () =>
+      (await openedSince(before)).filter((each) => each.includes("/sys/fs/cgroup/"));
+    const { stock, group, run } = await groupWithStock(context);
+    await run(use, "1", "0");
+    expect(group.read().cpuMs).toBeGreaterThan(0);
+    expect(await opened()).not.toEqual([]);
+    await stock.keep(group);
+    await stock[Symbol.asyncDispose]();
+    expect(await opened()).toEqual([]);
+  });
+
   test("counts and bounds for the next one what is its own", async (context) => {
     const { stock, group, run } = await groupWithStock(context);
     await run(use, "60", "200");

@@ -5,9 +5,15 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { readProc } from "../../../../worker/sandbox/proc/files.ts";
-import { childrenOf, isGone, runNothing } from "../../../../worker/sandbox/proc/processes.ts";
+import {
+  allChildrenOf,
+  childrenOf,
+  isGone,
+  runNothing,
+} from "../../../../worker/sandbox/proc/processes.ts";
 import { readStat } from "../../../../worker/sandbox/proc/stat.ts";
 import type { BwrapExecution } from "../../../../worker/sandbox/bubblewrap/execution.ts";
+import { patience } from "../../../support/patience.ts";
 import { templateHosts } from "../../../support/sandboxes/template-host.ts";
 import { never } from "../sandbox-host.ts";
 
@@ -27,6 +33,13 @@ def run(text):
 
 threading.Thread(target=stop, daemon=True).start()
 `;
+
+/** Whether a process that this one has started, or one of its descendants, is stopped. */
+function hasStopped(pid: number): boolean {
+  return allChildrenOf(pid).some(
+    (child) => / T /.test(readProc(`/proc/${child}/stat`)) || hasStopped(child),
+  );
+}
 
 async function aborted(signal: AbortSignal): Promise<unknown> {
   if (!signal.aborted) await once(signal, "abort");
@@ -183,6 +196,7 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
       context.skip(way === "template", "a template is not made of a module that runs a thread");
       const host = await openTemplateHost(context, { files: { "tool.py": stopping } });
       await using parked = await host.park();
+      await expect.poll(() => hasStopped(process.pid), patience).toBe(true);
       const signal = AbortSignal.timeout(300);
       const waking = host.wake(parked, "run", { text: "x".repeat(2_000_000) }, signal);
       await expect(waking).rejects.toBe(await aborted(signal));

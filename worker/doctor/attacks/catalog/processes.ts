@@ -1,7 +1,8 @@
 /**
  * Attacks on other processes of the host.
  */
-import type { Attack } from "../attack.ts";
+import { startSeen } from "../attack-verdict.ts";
+import type { Attack, Observation, Verdict } from "../attack.ts";
 import { needsProc } from "./no-baseline.ts";
 
 export const processesAttacks: readonly Attack[] = [
@@ -17,6 +18,7 @@ export const processesAttacks: readonly Attack[] = [
     title: "use descriptors that were left open",
     isFast: true,
     notPromisedAtImport: "a template has a socket by which the worker tells it to make sandboxes",
+    judge: judgeChannels,
   },
   {
     id: "first_process_environment",
@@ -68,3 +70,11 @@ export const processesAttacks: readonly Attack[] = [
     noBaseline: needsProc,
   },
 ];
+
+/** A sandbox that has waited has the channel that its call came by. */
+function judgeChannels(observation: Observation): Verdict | undefined {
+  const { outcome } = observation;
+  const count = outcome.kind === "success" ? Number(outcome.toolResult["channels"]) : 0;
+  if (count <= Number(startSeen(observation) !== "cold")) return undefined;
+  return { blocked: false, evidence: `${count} stream sockets that it has not opened` };
+}
