@@ -3,7 +3,7 @@
  *
  * @module-tag full
  */
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { machineNodes, runOnArm64 } from "../../support/native/arm64.ts";
 import { expectForeignAnswers } from "../../support/native/foreign-answers.ts";
 
@@ -19,10 +19,15 @@ test(
   async (context) => {
     const run = (node: string, language: string) => [node, program, language, workerSeconds];
     const answers = await runOnArm64(context, {
+      doctor: [machineNodes.glibc, "/worker/main.ts", "doctor", "--json"],
       python: run(machineNodes.glibc, "python"),
       node: run(machineNodes.glibc, "node"),
       "node-musl": run(machineNodes.musl, "node"),
     });
+    const report = JSON.parse(answers.get("doctor") ?? "") as { checks: { name: string }[] };
+    const held = report.checks.filter((check) => ["seccomp", "fresh-proc"].includes(check.name));
+    expect(report).toMatchObject({ ok: true });
+    expect(held).toMatchObject([{ state: "held" }, { state: "held" }]);
     expectForeignAnswers(answers.get("python") ?? "", "aarch64", libraries.glibc);
     expectForeignAnswers(answers.get("node") ?? "", "arm64", libraries.glibc);
     expectForeignAnswers(answers.get("node-musl") ?? "", "arm64", libraries.musl);

@@ -28,7 +28,7 @@ const packages = [
 ];
 /** What the worker is made of, beside its packages. */
 const sources = [
-  ...["package.json", "worker", "harness", "tool-runner", "attacks"],
+  ...["package.json", "worker", "harness", "tool-runner"],
   ...["test/support/native", "test/fixtures"],
 ];
 
