@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /** Its version decides the bytes of a build. */
-const compiler = "ziglang==0.17.1";
+export const compiler = "ziglang==0.17.1";
 /** Names of a processor: Node's, and that of the compiler and of uname(2). */
 const processors = [
   { arch: "x64", machine: "x86_64" },

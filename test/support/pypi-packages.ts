@@ -16,23 +16,27 @@ export const python = "/usr/bin/python3";
 export interface PypiOptions {
   /** Whether with all that they name; a test that needs a part of a package needs few of those. */
   readonly hasDependencies?: boolean;
+  /** For another system, in pip's words; this machine's unless given. Then without dependencies. */
+  readonly platform?: string;
 }
 
 /** A directory with these packages. Rejects with NotInstalled. */
 export async function installPypiPackages(
   packages: readonly string[],
-  { hasDependencies = true }: PypiOptions = {},
+  { platform, hasDependencies = platform === undefined }: PypiOptions = {},
 ): Promise<string> {
   const { stdout: version } = await run(python, ["--version"]);
   const options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
   const alone = hasDependencies ? [] : ["--no-deps"];
+  const system = platform === undefined ? [] : ["--platform", platform];
   return installedOnce({
     title: packages.join(", "),
-    key: [version, packages, hasDependencies],
+    key: [version, packages, hasDependencies, ...system],
     timeoutMs,
     command: (directory) => [
       python,
-      ...["-m", "pip", "install", ...options, ...alone, "--target", directory, ...packages],
+      ...["-m", "pip", "install", ...options, ...alone, ...system],
+      ...["--target", directory, ...packages],
     ],
   });
 }

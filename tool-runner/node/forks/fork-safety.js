@@ -11,8 +11,11 @@ const knownThreads = /^(?:(?:node-)?V8Worker|DelayedTaskSche|libuv-worker)$/;
 const maxLooks = 20;
 const lookMs = 5;
 const pause = new Int32Array(new SharedArrayBuffer(4));
-/** What children get anew, and what has no state to share: Node keeps one to be out of others. */
-const harmless = /^(?:anon_inode:\[event(?:fd|poll)\]|\/dev\/null)$/;
+/**
+ * What children get anew, and what has no state to share: Node keeps the one to be out of others,
+ * with musl its resolver reads the other.
+ */
+const harmless = /^(?:anon_inode:\[event(?:fd|poll)\]|\/dev\/(?:null|urandom))$/;
 /** Of a line of /proc/self/maps: address, permissions, offset, device, inode, path. */
 const mapping = /^\S+ (....) \S+ \S+ +(\d+) *(.*)$/;
 

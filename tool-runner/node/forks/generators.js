@@ -3,6 +3,7 @@
  * ones.
  */
 import { Contexts } from "./contexts.js";
+import { separateResolver } from "./resolvers.js";
 import { seedBy, standIn } from "./seeding.js";
 
 const crypto = process.getBuiltinModule("node:crypto");
@@ -68,7 +69,7 @@ export class Generators {
     this.#isImporting = false;
     for (const release of this.#releases) release();
     syncBuiltinESMExports();
-    const reason = this.#contexts.release() ?? this.#stock() ?? ofSqlite();
+    const reason = this.#contexts.release() ?? this.#stock() ?? ofSqlite() ?? separateResolver();
     return reason && `${reason}, so children would draw the same random numbers`;
   }
 

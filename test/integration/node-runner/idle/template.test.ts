@@ -16,6 +16,27 @@ const openTemplateHost = templateHosts();
 const fixtures = fileURLToPath(new URL("../../../fixtures/template/", import.meta.url));
 const MiB = 1024 * 1024;
 
+/** Asks a server of its own, which tells the ids of the questions, and knows no name. */
+const asksForNames = `
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import dns, { promises } from "node:dns";
+dns.setServers(["127.0.0.1:5353"]);
+export async function ask() {
+  const ids = [];
+  const server = createSocket("udp4").bind(5353, "127.0.0.1");
+  server.on("message", (question, { port, address }) => {
+    ids.push(question.readUInt16BE(0));
+    question.writeUInt16BE(0x8183, 2);
+    server.send(question, port, address);
+  });
+  await once(server, "listening");
+  for (let count = 0; count < 2; count++) await promises.resolve4("a.test").catch(() => undefined);
+  server.close();
+  return { ids };
+}
+`;
+
 const openHost = (
   context: TestContext,
   source: string,
@@ -122,6 +143,19 @@ describe("a template of Node", () => {
     expect(first.name).toBe("random");
     expect(first.drawn).not.toBe(second.drawn);
   });
+
+  test(
+    "has children ask for names by ids of their own, where the import has said whom",
+    { tags: "promise-W1" },
+    async (context) => {
+      const { host, template } = await open(context, asksForNames);
+      const ask = async () => (await host.call<{ ids: number[] }>(template, "ask")).result;
+      const [first, second] = [await ask(), await ask()];
+      expect(first).toEqual({ ids: [expect.any(Number), expect.any(Number)] });
+      expect(second).toEqual({ ids: [expect.any(Number), expect.any(Number)] });
+      expect(second).not.toEqual(first);
+    },
+  );
 });
 
 /** What it answers to each part of Node that it uses, in a child and in a sandbox of its own. */
@@ -226,6 +260,11 @@ describe("a module is unfit for a template of Node that", () => {
       "contexts of node:vm",
     ],
     ["has loaded SQLite", 'import "node:sqlite";', "node:sqlite"],
+    [
+      "has made a resolver",
+      'import { Resolver } from "node:dns";\nglobalThis.kept = new Resolver();',
+      "resolver of node:dns",
+    ],
     ["cannot be imported", "throw new Error('no')", "Error: no"],
     ["leaves a timer", "setInterval(() => 0, 1e6);", "Timeout"],
   ] as const;
