@@ -12,7 +12,6 @@ import { floorRow } from "../names.ts";
 import { hitsOf } from "../stock.ts";
 import { lightPython } from "../tools.ts";
 import {
-  type CallingLanguage,
   byAgentRow,
   byToolRow,
   callingProgramRow,
@@ -47,19 +46,14 @@ export interface RowParts {
 
 /** Every row; the times of questions and inner calls are taken inside. */
 export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] {
-  const inside = (
-    name: string,
-    language: CallingLanguage,
-    tool: string,
-    args: JsonObject,
-  ): Row => ({
-    ...{ name, kind: language === "Python" ? "template" : "pool", isAlone: true },
+  const inside = (name: string, tool: string, args: JsonObject): Row => ({
+    ...{ name, kind: "template", isAlone: true },
     run: async () => {
       const { toolResult, execution } = await caller.call(tool, args);
       const elapsedMs = Number(toolResult["ms"]);
       return { elapsedMs, ...(execution && { start: execution.start }) };
     },
-    ...(language === "Python" && { hits: () => hitsOf(caller.stock, tool) }),
+    hits: () => hitsOf(caller.stock, tool),
   });
   const through = (name: string, run: () => Promise<void>): Row => ({
     ...{ name, kind: "batch", isAlone: true },
@@ -77,7 +71,7 @@ export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] 
       run: async () => ({ elapsedMs: await floor.run() }),
     },
     ...languages.map((language) =>
-      inside(listsRow(language), language, callers[language].lists, { count: questions }),
+      inside(listsRow(language), callers[language].lists, { count: questions }),
     ),
     {
       ...{ name: inProcessRow, kind: "template", isAlone: true },
@@ -97,9 +91,7 @@ export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] 
       },
       hits: () => hitsOf(caller.stock, lightTool),
     },
-    ...languages.map((language) =>
-      inside(innerRow(language), language, callers[language].calls, one),
-    ),
+    ...languages.map((language) => inside(innerRow(language), callers[language].calls, one)),
     through(byAgentRow, async () => {
       for (let n = 0; n < callsInARow; n++) await call(agent, lightTool, {});
     }),

@@ -33,7 +33,7 @@ const describedLength = 16_384;
 const gateway = (tool: string) => ({ gateway: { tools: [tool], ...most } });
 const python = { module: "bench_gateway", start: "template", warm } as const;
 const program = { runtime: "code", languages: ["python"], start: "template", warm } as const;
-const node = { runtime: "node", module: "gateway.js", start: "pool", warm } as const;
+const node = { runtime: "node", module: "gateway.js", start: "template", warm } as const;
 const called = { allowed_callers: ["direct", "programmatic"] } as const;
 
 /** The manifest's entries of all, by name. */

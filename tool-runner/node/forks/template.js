@@ -78,10 +78,7 @@ export async function template(load, argsFile, onCall, rehearse) {
   const before = presentState();
   const generators = new Generators();
   const usesThreads = watchThreads();
-  const loaded = await loadToRest(async () => {
-    if (settings.gateway) await (await import("../gateway/rehearsal.js")).rehearseGateway();
-    return load();
-  });
+  const loaded = await loadToRest(load);
   /** @type {Map<string, readonly string[]>} */
   const places = new Map([[dirname(argsFile), workDirNames]]);
   for (const path of keys(settings.tmpfs)) places.set(path, []);

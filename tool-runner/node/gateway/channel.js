@@ -55,8 +55,8 @@ export class Channel {
         ? connect(place)
         : new Socket({ fd: place, readable: true, writable: true });
     this.#socket.on("data", (chunk) => this.#onData(chunk));
-    this.#socket.on("error", () => this.close());
-    this.#socket.on("close", () => this.close());
+    this.#socket.on("error", () => this.#close());
+    this.#socket.on("close", () => this.#close());
     this.#socket.unref();
   }
 
@@ -137,11 +137,11 @@ export class Channel {
       this.#pieces = [];
       this.#piecesBytes = 0;
       rest = rest.subarray(end + 1);
-      if (!this.#onLine(line)) return this.close();
+      if (!this.#onLine(line)) return this.#close();
     }
     this.#pieces.push(rest);
     this.#piecesBytes += rest.length;
-    if (this.#piecesBytes > answerMaxBytes) this.close();
+    if (this.#piecesBytes > answerMaxBytes) this.#close();
   }
 
   /**
@@ -164,8 +164,7 @@ export class Channel {
     return true;
   }
 
-  /** Settles all requests without an answer as those of a closed gateway. */
-  close() {
+  #close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#socket.destroy();

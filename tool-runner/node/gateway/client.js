@@ -19,9 +19,9 @@ const levels = ["summary", "schema", "full"];
  * @typedef {{ artifacts: readonly CreatedArtifact[], stepResults?: readonly StepResult[] }} Run
  */
 /**
- * What `tools` needs a channel for, and the end of what still runs there, and of the channel.
+ * What `tools` needs a channel for, and the end of what still runs there.
  *
- * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf"> & { abandon(): void, close(): void }} Client
+ * @typedef {Omit<ToolMethods, "artifactsOf" | "stepResultsOf"> & { abandon(): void }} Client
  */
 
 /**
@@ -91,7 +91,6 @@ export function openClient(place, maxConcurrentCalls, runKey) {
     },
 
     abandon: () => channel.abandon(),
-    close: () => channel.close(),
   });
 }
 
