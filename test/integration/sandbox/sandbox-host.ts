@@ -177,13 +177,25 @@ export function uniqueSleep(): { readonly marker: string; readonly command: stri
   return { marker, command: `sleep ${marker}` };
 }
 
-/** What this process has open: numbers, and what they lead to. */
+/** What hosts keep open of control groups, for later sandboxes: `cgroup/reuse.test.ts`. */
+const ofControlGroups = " /sys/fs/cgroup/";
+
+/** What this process has open: numbers, and what they lead to. Without those of control groups. */
 export async function presentDescriptors(): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
+  return new Set((await allDescriptors()).filter((each) => !each.includes(ofControlGroups)));
+}
+
+/** What it has open of control groups. */
+export async function descriptorsOfGroups(): Promise<readonly string[]> {
+  return (await allDescriptors()).filter((each) => each.includes(ofControlGroups));
+}
+
+async function allDescriptors(): Promise<readonly string[]> {
+  const found: string[] = [];
   for (const number of await readdir("/proc/self/fd")) {
     // The list itself was read by one that is gone.
     const target = await readlink(`/proc/self/fd/${number}`).catch(() => undefined);
-    if (target !== undefined) found.add(`${number} ${target}`);
+    if (target !== undefined) found.push(`${number} ${target}`);
   }
   return found;
 }
@@ -196,9 +208,9 @@ export async function openedSince(before: ReadonlySet<string>): Promise<readonly
   return [...(await presentDescriptors()).difference(before)];
 }
 
-/** How many descriptors this process has open. */
+/** How many there are of {@link presentDescriptors}. */
 export async function openDescriptors(): Promise<number> {
-  return (await readdir("/proc/self/fd")).length;
+  return (await presentDescriptors()).size;
 }
 
 /** What this process has open at a path. */

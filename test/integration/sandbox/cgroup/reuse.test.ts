@@ -13,7 +13,7 @@ import { CgroupStock } from "../../../../worker/sandbox/cgroup/stock.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
 import { newId } from "../../../../worker/support/ids.ts";
 import { patience } from "../../../support/patience.ts";
-import { openedSince, presentDescriptors } from "../sandbox-host.ts";
+import { descriptorsOfGroups } from "../sandbox-host.ts";
 import { freshGroups, leftBelow, requireCgroups, startIn } from "./cgroup-host.ts";
 
 const MiB = 1024 * 1024;
@@ -79,9 +79,9 @@ async function groupWithStock(context: TestContext) {
 
 describe("the group of a sandbox that is gone", () => {
   test("has nothing open once it is removed", async (context) => {
-    const before = await presentDescriptors();
+    const before = await descriptorsOfGroups();
     const opened = async () =>
-      (await openedSince(before)).filter((each) => each.includes("/sys/fs/cgroup/"));
+      (await descriptorsOfGroups()).filter((each) => !before.includes(each));
     const { stock, group, run } = await groupWithStock(context);
     await run(use, "1", "0");
     expect(group.read().cpuMs).toBeGreaterThan(0);
