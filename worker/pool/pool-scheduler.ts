@@ -19,7 +19,7 @@ export interface SchedulerOptions {
   readonly maxBytes: number;
   /** Processors: the bound of concurrent refills, and full load for calls. */
   readonly cpus: number;
-  /** Calls that wait for calls of their own, and need no processor. */
+  /** Calls that wait for calls of their own. One that computes meanwhile counts as waiting. */
   readonly suspendedCalls: () => number;
   readonly clock: Clock;
 }

@@ -58,8 +58,8 @@ export function describeOutput(open: OpenBackend, { hasStdin }: SandboxBackendTr
       const written = join(sandbox.workDir.path, "output", "written");
       let read = 0;
       for await (const chunk of stdout) {
-        // What is held between command and reader is less than half of the output: a megabyte in
-        // Docker's engine, and the pipes.
+        // The buffers on the way, a megabyte of Docker's engine among them, take less than half
+        // of the output.
         if (read === 0) expect(existsSync(written)).toBe(false);
         read += (chunk as Buffer).byteLength;
       }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Compiler, buildPaths, nativeParts } from "../../../scripts/fork-addon.ts";
+import { Compiler, buildPaths, nativeParts } from "../../../scripts/native-parts.ts";
 import { reachableDirectory } from "../../support/workers/rig.ts";
 import { type Edit, type PlantedWeakness, weaknesses } from "./weaknesses.ts";
 

@@ -12,6 +12,8 @@ test("Kata opened with runc as its runtime is refused", async (context) => {
   const runtime = "io.containerd.runc.v2";
   const variables = {
     ...(await containerdVariables(context, onTestFinished)),
+    // Tests beside this one use up the processes of the usual user.
+    SANDBOX_UID: "60002",
     SANDBOX_KATA_RUNTIME: runtime,
   };
   await expect(openKata({ variables })).rejects.toMatchObject({

@@ -10,7 +10,7 @@ import { installedOnce, installedOrSkipped } from "../installed-once.ts";
 const script = join(import.meta.dirname, "debian.sh");
 const timeoutMs = 300_000;
 
-/** What is unpacked. */
+/** The packages to unpack. */
 export interface DebianPackages {
   readonly arch: "amd64" | "arm64";
   /** `whole` is with all that they depend on; `source` has their sources, by their names. */

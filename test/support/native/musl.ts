@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestContext } from "vitest";
-import { compiler } from "../../../scripts/fork-addon.ts";
+import { compiler } from "../../../scripts/native-parts.ts";
 import { isRoot } from "../is-root.ts";
 import { installedOnce, installedOrSkipped } from "../installed-once.ts";
 import { pypiPackages } from "../pypi-packages.ts";

@@ -142,7 +142,7 @@ describe("the group of a sandbox that is gone", () => {
     },
   );
 
-  test("is not used again when somebody has removed it, and others are", async () => {
+  test("is not used again when another process has removed it, and other groups are", async () => {
     const { files, cgroups, create, group, name, names } = await hostWithGroup();
     const second = await create();
     const [other = ""] = names().filter((one) => one !== name);

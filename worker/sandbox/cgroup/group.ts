@@ -88,7 +88,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
     return !this.#isSplit && this.#isEmpty() && this.#isAsNew();
   }
 
-  /** Has a released group count anew. What is not `renewed` is for nobody. */
+  /** Resets the counts of a released group. Only a `renewed` one may serve another sandbox. */
   renew(): "renewed" | "failed" | "refused" {
     const { files, dialect } = this.#makings;
     try {
@@ -96,7 +96,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
       this.#peak = peak === undefined ? undefined : files.openPeak(peak);
       this.#peak?.reset();
       this.#earlierCpuMs = dialect.usage(this.#read).cpuMs ?? 0;
-      // Somebody may have removed it.
+      // Another process may have removed the group.
       return this.#isEmpty() ? "renewed" : "failed";
     } catch (error) {
       return isErrno(error, ...resetRefused) ? "refused" : "failed";

@@ -76,8 +76,8 @@ class Channel:
         self._connection.sendall(json.dumps(message).encode() + b"\n")
 
     def send_handle(self, request: int, index: int, kind: bytes, descriptor: int) -> None:
-        """Hands a descriptor on. More can wait meanwhile: no read(2) of Node's goes beyond the first
-        message that has a descriptor, so it finds each with its own.
+        """Hands a descriptor on. More can wait meanwhile: no read(2) of Node's goes beyond the
+        first message that has a descriptor, so it finds each with its own.
         """
         while self._unconfirmed == MAX_UNCONFIRMED:
             if not self._read():

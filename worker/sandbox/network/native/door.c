@@ -1,6 +1,6 @@
-/* Sockets inside the network namespace of a sandbox, for door.py, which has the same in Python: here
- * a process does it that shares the door's memory and descriptors, which costs far less than a fork.
- * Linked without a C library, so that one build serves glibc and musl: it names only functions that
+/* Sockets inside the network namespace of a sandbox, for door.py; inside.py has the same in Python.
+ * Here a process makes them that shares the door's memory and descriptors: it costs far less than a
+ * fork. Linked without a C library, so that one build serves glibc and musl: it names only functions that
  * both have, by the same interface. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -205,7 +205,8 @@ __attribute__((visibility("default"))) const char *open_sockets(struct request *
   sigprocmask(SIG_SETMASK, &everything, &mask);
   job.failed = "the process that enters sandboxes has ended";
   /* setns(2) to a user namespace wants a process of one thread that shares no directory. */
-  int pid = clone(serve, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &job);
+  const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD;
+  int pid = clone(serve, stack + sizeof stack, flags, &job);
   if (pid < 0) fail(&job, "clone");
   else waitpid(pid, NULL, 0);
   sigprocmask(SIG_SETMASK, &mask, NULL);

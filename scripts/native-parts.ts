@@ -24,10 +24,10 @@ type Processor = (typeof processors)[number];
 /** Whose headers are used, and their version. */
 const system = "linux-gnu.2.28";
 
-/** What is built of the sources in the folder `native` of a directory, and recorded there. */
+/** Builds from the sources in the folder `native` of a directory, which also has their record. */
 export interface NativePart {
   readonly directory: string;
-  /** Paths below the directory, and the sources of what is there. */
+  /** Path of each build below the directory, and the names of its sources. */
   readonly builds: readonly {
     readonly path: (processor: Processor) => string;
     readonly sources: readonly string[];
@@ -89,7 +89,7 @@ export class Compiler implements AsyncDisposable {
 
   /** Installs it, from PyPI. */
   static async install(): Promise<Compiler> {
-    const directory = await mkdtemp(join(tmpdir(), "fork-addon-"));
+    const directory = await mkdtemp(join(tmpdir(), "native-parts-"));
     const made = new Compiler(directory);
     try {
       await run("python3", ["-m", "pip", "install", "--quiet", "--target", directory, compiler]);

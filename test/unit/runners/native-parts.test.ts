@@ -11,7 +11,7 @@ import {
   lastRecord,
   nativeParts,
   presentRecord,
-} from "../../../scripts/fork-addon.ts";
+} from "../../../scripts/native-parts.ts";
 
 const project = join(import.meta.dirname, "../../..");
 const parts = Object.entries(nativeParts).map(([name, part]) => ({ name, part }));
