@@ -33,7 +33,7 @@ const resources = /** @type {Readonly<Record<string, number>>} */ ({
 });
 /** Ids that processes may have (proc_sys_kernel(5)). */
 const maxPidFile = "/proc/sys/kernel/pid_max";
-/** Before the first fork: V8 compiles what each child runs, a quarter of a millisecond of a call. */
+/** Before the first fork: V8 compiles what each child runs, 0.25 ms of a call. */
 const rehearsals = 20;
 /** Pieces of garbage of 64 KiB that fill the room of V8's youngest objects for sure. */
 const maxPieces = 1_024;
