@@ -201,6 +201,12 @@ const templateWeaknesses: readonly PlantedWeakness[] = [
         from: "if (connection >= 0) syscall(SYS_close, connection);",
         to: "(void)connection;",
       },
+      // It would close them once more.
+      {
+        file: "tool-runner/python/tool_runner/forks/children.py",
+        from: "close_all_but({0, 1, 2, self._channel.descriptor} | {self._gateway} - {None})",
+        to: "pass",
+      },
     ],
     named: { attacks: ["inherited_descriptors"], ...byTemplate },
   },
