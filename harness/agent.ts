@@ -12,11 +12,12 @@ import { agentPatienceSeconds } from "../worker/protocol/limits.ts";
 import type { StatusListener } from "../worker/protocol/messages/status-details.ts";
 import { type Clock, systemClock } from "../worker/support/clock.ts";
 import { newId, newUuid } from "../worker/support/ids.ts";
+import { after, onAbort } from "../worker/support/timeout.ts";
 import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { cancelAtAbort } from "./client/cancel-at-abort.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
-import { RequestPublisher } from "./client/request-publisher.ts";
+import { type Request, RequestPublisher } from "./client/request-publisher.ts";
 import { defaultTimeoutSeconds, defaultUserId } from "./options/defaults.ts";
 import {
   type Answer,
@@ -223,37 +224,48 @@ export class Agent implements AsyncDisposable {
     await using _cancelling = cancelAtAbort([options.signal, options.cancel], (within) =>
       this.#requests.cancel({ id: correlationId, userId }, within),
     );
-    const answer = await this.#within(
-      waitedSeconds * 1000,
-      async (either) => {
-        const { traceparent } = call;
-        const request = { id: correlationId, payload, userId, traceparent };
-        const published = this.#requests.publish(call.tool, request, either);
-        // An answer says more than the confirmation, which can be late.
-        const first = await Promise.race([published, pending.answered]);
-        return first === "confirmed" ? pending.answered : first;
-      },
-      signal,
-    );
+    const { traceparent } = call;
+    const request = { id: correlationId, payload, userId, traceparent };
+    using publishing = this.#publish(call.tool, request);
+    const work = async (): Promise<Uint8Array | Error | PublishOutcome> => {
+      // An answer says more than the confirmation, which can be late.
+      const first = await Promise.race([publishing.outcome, pending.answered]);
+      return first === "confirmed" ? pending.answered : first;
+    };
+    const answer = await this.#within(waitedSeconds * 1000, work, signal);
     const roundTripMs = this.#clock.monotonicMs() - sentAtMs;
     if (answer instanceof Error) throw answer;
     return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
   }
 
-  /** What `work` brings within `ms`, or undefined; the signal that it gets ends it then. */
+  /** Publishes a request. Disposing gives it up where the broker has not confirmed it. */
+  #publish(
+    tool: string,
+    request: Request,
+  ): Disposable & { readonly outcome: Promise<PublishOutcome> } {
+    const over = new AbortController();
+    let isSettled = false;
+    const settle = (): void => void (isSettled = true);
+    const outcome = this.#requests.publish(tool, request, over.signal);
+    outcome.then(settle, settle);
+    return {
+      outcome,
+      [Symbol.dispose]: () => {
+        if (!isSettled) over.abort(new Error("the call is over"));
+      },
+    };
+  }
+
+  /** What `work` brings within `ms`, or undefined. */
   async #within<T>(
     ms: number,
-    work: (signal: AbortSignal) => Promise<T>,
+    work: () => Promise<T>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    const done = new AbortController();
-    const either = AbortSignal.any([signal, done.signal]);
-    const patience = this.#clock.sleep(ms, either);
-    try {
-      return await Promise.race([work(either), patience.then(() => undefined)]);
-    } finally {
-      done.abort();
-    }
+    const over = Promise.withResolvers<undefined>();
+    using _timer = after(ms, this.#clock, () => over.resolve(undefined));
+    using _abort = onAbort(signal, () => over.reject(signal.reason));
+    return await Promise.race([work(), over.promise]);
   }
 
   /** Hands out messages as long as the session lives. Never rejects. */

@@ -30,8 +30,8 @@ interface Held {
   readonly message: OutboundMessage;
   /** The rest of {@link retryDelaysMs}. */
   readonly delays: Iterator<number, undefined>;
-  /** Aborts when the caller gives the message up, or the outbox is closed. */
-  readonly over: AbortSignal;
+  /** Aborts when the caller gives the message up. */
+  readonly signal: AbortSignal;
   session: Outlet | undefined;
   resolve(outcome: PublishOutcome): void;
   reject(error: unknown): void;
@@ -66,12 +66,12 @@ export class Outbox {
 
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
     const { promise, resolve, reject } = Promise.withResolvers<PublishOutcome>();
-    const over = AbortSignal.any([signal, this.#closing.signal]);
     const delays = (message.isRetried ? retryDelaysMs : []).values();
-    const held: Held = { message, delays, over, session: undefined, resolve, reject };
+    const held: Held = { message, delays, signal, session: undefined, resolve, reject };
     const { byteLength } = message.payload;
     for (;;) {
-      over.throwIfAborted();
+      signal.throwIfAborted();
+      this.#closing.signal.throwIfAborted();
       const full = this.#fullError(byteLength);
       if (full === undefined) break;
       if (!(await this.#pause(held, full))) throw full;
@@ -80,7 +80,7 @@ export class Outbox {
     this.#heldBytes += byteLength;
     if (this.#session) void this.#send(held, this.#session);
     try {
-      return await abortable(promise, over);
+      return await abortable(promise, signal);
     } finally {
       this.#held.delete(held);
       this.#heldBytes -= byteLength;
@@ -100,6 +100,7 @@ export class Outbox {
   /** Rejects held and later messages with `reason`. */
   close(reason: BrokerError): void {
     this.#closing.abort(reason);
+    for (const held of this.#held) held.reject(reason);
   }
 
   #fullError(bytes: number): BrokerError | undefined {
@@ -115,26 +116,28 @@ export class Outbox {
   }
 
   /** Waits for the next attempt; false when there is none. Never rejects. */
-  async #pause({ message, delays, over }: Held, error: unknown): Promise<boolean> {
+  async #pause({ message, delays, signal }: Held, error: unknown): Promise<boolean> {
     if (!(error instanceof BrokerError && error.transient)) return false;
     const { value: delayMs } = delays.next();
     if (delayMs === undefined) return false;
     this.#onRefused(message, error);
+    const over = AbortSignal.any([signal, this.#closing.signal]);
     await this.#clock.sleep(delayMs, over).catch(() => undefined);
     return true;
   }
 
   /** Never rejects. */
   async #send(held: Held, session: Outlet): Promise<void> {
-    const { message, over } = held;
-    const isCurrent = (): boolean => !over.aborted && held.session === session;
+    const { message, signal } = held;
+    const isOver = (): boolean => signal.aborted || this.#closing.signal.aborted;
+    const isCurrent = (): boolean => !isOver() && held.session === session;
     for (;;) {
       // The broker may have a copy: consumers tell them apart by this property only.
       const properties = { ...message.properties, [resentProperty]: true };
       const sent = held.session === undefined ? message : { ...message, properties };
       held.session = session;
       try {
-        return held.resolve(await session.publish(sent, over));
+        return held.resolve(await session.publish(sent, signal));
       } catch (error) {
         // The next session sends it.
         if (await endedWith(session, error, this.#clock)) return;

@@ -68,12 +68,13 @@ export async function runCall(
   const { id, taskId, toolName: tool } = invocation;
   const log = parts.log.child({ id, taskId, tool });
   logEvent(log, "call.received");
-  // No status follows the answer, neither this worker's nor another's.
-  const over = new AbortController();
-  const statusSignal = AbortSignal.any([signals.publish, over.signal]);
+  // No status follows the answer, neither this worker's nor another's. Most calls have none.
+  let over: AbortController | undefined;
   const relay = new StatusRelay((status) => {
     follower.status?.(status.text);
-    return publishStatus({ ...parts, log }, invocation, status, statusSignal);
+    over ??= new AbortController();
+    const signal = AbortSignal.any([signals.publish, over.signal]);
+    return publishStatus({ ...parts, log }, invocation, status, signal);
   }, parts.clock);
   const outcome = await parts.invoker.invoke(invocation, {
     signal: signals.run,
@@ -87,7 +88,7 @@ export async function runCall(
     onWaiting,
   });
   const statuses = await relay.finish();
-  over.abort(callIsOver);
+  over?.abort(callIsOver);
   const answer = answerOf(outcome, parts.session.redelivers, claimed);
   const { started } = outcome;
   const isCancelled = outcome.kind === "cancelled" && isAnswered(outcome.reason);

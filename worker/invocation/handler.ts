@@ -194,7 +194,7 @@ async function handleNew(call: NewCall): Promise<HandlerResult> {
 
 /** Undefined for a call to requeue: the worker shuts down, or the broker redelivers the call. */
 async function historyOf({ delivery, claim, signals }: NewCall): Promise<CallHistory | undefined> {
-  const stop = AbortSignal.any([signals.wait, signals.run]);
+  const stop = signals.wait;
   // The worker may end while it waits, and the next delivery may be the last.
   const history = await unlessStopped(claim.history(stop, isNearlyLost(delivery)), stop);
   if (history !== undefined || !signals.cancel.aborted) return history;

@@ -14,7 +14,7 @@ import type { Execution, ExitReport, Sandbox } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { withTimeout } from "../support/timeout.ts";
+import { eitherAbort, withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
@@ -88,7 +88,8 @@ async function run(
   record: CallRecord,
 ): Promise<Success> {
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
-  const signal = AbortSignal.any([shutdown, cancelSignal]);
+  using ending = eitherAbort(shutdown, cancelSignal);
+  const { signal } = ending;
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const caller = context.isInner === true ? "programmatic" : "direct";
   const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
@@ -121,7 +122,7 @@ async function run(
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
   const args = runnerArgs(tool, record.traced(invocation), artifacts, inside, bounds);
-  using status = workDir.readStatuses(onStatus);
+  const status = held.use(workDir.readStatuses(onStatus));
   await claimed?.claim.begin(tool.idempotent, signal);
   signal.throwIfAborted();
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
@@ -157,8 +158,8 @@ async function run(
   followOutput(execution, context.follower?.printed);
   using streamed = program?.isStreamed === true ? streamOutput(execution, onStatus) : undefined;
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
-  const { report: calls, ending } = await gateway.close();
-  status.finish();
+  const { report: calls, ending: endedBy } = await gateway.close();
+  status.finish(report.isEnding);
   held.isEnding = report.isEnding ?? false;
   streamed?.[Symbol.dispose]();
   const output = endOfOutput(report, parts.toolLogs);
@@ -169,7 +170,7 @@ async function run(
   record.enter("collect");
   if (cause === "time-limit") throw new TimeLimitReached();
   if (cause === "cancelled") throw cancelSignal.reason;
-  if (ending !== undefined) throw ending;
+  if (endedBy !== undefined) throw endedBy;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);

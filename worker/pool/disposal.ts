@@ -1,6 +1,7 @@
 /**
  * Disposes resources in the background.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 
 /** The disposals under way. */
@@ -12,7 +13,7 @@ export class Disposal {
     this.#log = log;
   }
 
-  /** Begins to dispose the resource. Logs an error. */
+  /** Disposes the resource from the next turn on: answers go first. Logs an error. */
   begin(resource: AsyncDisposable): void {
     const disposing = this.#dispose(resource);
     this.#pending.add(disposing);
@@ -25,6 +26,7 @@ export class Disposal {
   }
 
   async #dispose(resource: AsyncDisposable): Promise<void> {
+    await nextTurn();
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {

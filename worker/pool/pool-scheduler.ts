@@ -2,14 +2,12 @@
  * Sizes and refills all pools: within one memory budget, after running calls.
  */
 import type { Clock } from "../support/clock.ts";
+import { after } from "../support/timeout.ts";
 import { allocate } from "./sizing.ts";
 import type { ToolPool } from "./tool-pool.ts";
 
 /** Milliseconds between two runs without another reason: pools shrink as demand decays. */
 export const shrinkEveryMs = 5_000;
-
-/** Made once: an error costs more than the rest here. */
-const rescheduled = new Error("the next run has another time");
 
 /** What is scheduled. */
 export interface SchedulerOptions {
@@ -31,7 +29,7 @@ export class PoolScheduler implements AsyncDisposable {
   #calls = 0;
   #isScheduled = false;
   #isClosed = false;
-  #timer = new AbortController();
+  #timer: Disposable | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -61,7 +59,7 @@ export class PoolScheduler implements AsyncDisposable {
   /** Begins no more refills. */
   close(): void {
     this.#isClosed = true;
-    this.#timer.abort(rescheduled);
+    this.#timer?.[Symbol.dispose]();
   }
 
   /** Closes, and waits for refills under way: retire the pools first. */
@@ -105,13 +103,9 @@ export class PoolScheduler implements AsyncDisposable {
   }
 
   #runAt(atMs: number): void {
-    this.#timer.abort(rescheduled);
+    this.#timer?.[Symbol.dispose]();
     if (atMs === Infinity) return;
-    this.#timer = new AbortController();
     const { clock } = this.#options;
-    void clock.sleep(Math.max(0, atMs - clock.monotonicMs()), this.#timer.signal).then(
-      () => this.schedule(),
-      () => undefined,
-    );
+    this.#timer = after(Math.max(0, atMs - clock.monotonicMs()), clock, () => this.schedule());
   }
 }

@@ -155,7 +155,9 @@ export function enforcedLimits({
 /** The member `execution` of an answer. */
 export function executionBody(report: ExecutionReport): object {
   const { usage, output, network, calls } = report;
-  const limits = enforcedLimits(report).map(({ limit, ...rest }) => [limit, rest] as const);
+  const limits = enforcedLimits(report).map(
+    ({ limit, bound, unit, by }) => [limit, { bound, unit, by }] as const,
+  );
   return {
     profile: report.profile,
     backend: report.backend,

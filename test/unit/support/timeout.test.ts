@@ -4,8 +4,15 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../../worker/support/clock.ts";
-import { abortable, settlesWithin } from "../../../worker/support/timeout.ts";
+import { type Clock, systemClock } from "../../../worker/support/clock.ts";
+import {
+  abortable,
+  after,
+  eitherAbort,
+  onAbort,
+  settlesWithin,
+  withTimeout,
+} from "../../../worker/support/timeout.ts";
 
 const never = new Promise<never>(() => {});
 const hourMs = 3_600_000;
@@ -57,5 +64,92 @@ describe("waiting for what cannot be called off", () => {
     const failure = Promise.reject(new Error("it failed"));
     await expect(abortable(failure, signal)).rejects.toThrow("we stop");
     await nextTurn();
+  });
+});
+
+/** The machine's time by another way, as clocks of tests have it. */
+const otherClock: Pick<Clock, "sleep"> = { sleep: (ms, signal) => systemClock.sleep(ms, signal) };
+
+describe.each([
+  ["the machine's clock", systemClock],
+  ["another clock", otherClock],
+])("a callback by %s", (_whose, clock) => {
+  test("comes when the time is over, once", async () => {
+    let calls = 0;
+    await new Promise<void>((resolve) => {
+      after(1, clock, () => {
+        calls++;
+        resolve();
+      });
+    });
+    await nextTurn();
+    expect(calls).toBe(1);
+  });
+
+  test("does not come after the disposal", async () => {
+    const called: string[] = [];
+    const disposed = after(1, clock, () => called.push("disposed"));
+    disposed[Symbol.dispose]();
+    await new Promise<void>((resolve) => {
+      after(5, clock, () => {
+        called.push("later");
+        resolve();
+      });
+    });
+    expect(called).toEqual(["later"]);
+  });
+
+  test("ends work that takes too long, and says so", async () => {
+    const waitsForAbort = (signal: AbortSignal) => abortable(never, signal);
+    const { signal } = new AbortController();
+    await expect(withTimeout(1, clock, signal, waitsForAbort)).rejects.toThrow(
+      "not done within 1 ms",
+    );
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("work with a time", () => {
+  test("brings its result, and ends with the signal's reason, before or meanwhile", async () => {
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    expect(await withTimeout(hourMs, systemClock, signal, () => Promise.resolve(1))).toBe(1);
+    const waiting = withTimeout(hourMs, systemClock, signal, (over) => abortable(never, over));
+    stopping.abort(new Error("we stop"));
+    await expect(waiting).rejects.toThrow("we stop");
+    const late = withTimeout(hourMs, systemClock, signal, (over) => abortable(never, over));
+    await expect(late).rejects.toThrow("we stop");
+  });
+});
+
+describe("listening for an abort", () => {
+  test("hears it once, also one of before, and nothing after the disposal", () => {
+    const [early, late, never] = [0, 0, 0].map(() => new AbortController());
+    const heard: string[] = [];
+    early?.abort();
+    for (const [name, each] of Object.entries({ early, late, never }))
+      if (each !== undefined) onAbort(each.signal, () => heard.push(name));
+    late?.abort();
+    const disposing = new AbortController();
+    onAbort(disposing.signal, () => heard.push("disposed"))[Symbol.dispose]();
+    disposing.abort();
+    expect(heard).toEqual(["early", "late"]);
+  });
+
+  test("of several signals the first counts, until the disposal", () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const either = eitherAbort(one.signal, other.signal);
+    expect(either.signal.aborted).toBe(false);
+    other.abort(new Error("the other"));
+    one.abort(new Error("the one"));
+    expect(either.signal.reason).toEqual(new Error("the other"));
+    expect(eitherAbort(one.signal, other.signal).signal.reason).toEqual(new Error("the one"));
+
+    const running = new AbortController();
+    const ended = eitherAbort(running.signal);
+    ended[Symbol.dispose]();
+    expect(getEventListeners(running.signal, "abort")).toEqual([]);
+    running.abort();
+    expect(ended.signal.aborted).toBe(false);
   });
 });

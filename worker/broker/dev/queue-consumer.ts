@@ -2,6 +2,7 @@
  * Takes the calls of the served tools, one `RECEIVE` at a time: the others wait on the server. The
  * DevBroker forgets a call when it hands it out, so there is nothing to settle.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { invokeTopic } from "../../protocol/topics.ts";
 import type { Delivery } from "../broker.ts";
@@ -70,7 +71,10 @@ export class QueueConsumer {
       const options = { waitMs, log, signal: ended };
       const message = await receive(this.#connection, options).catch(onLost);
       if (!message && isRemainder) return;
-      if (message && this.#isNew(message)) yield toDelivery(message);
+      if (!message || !this.#isNew(message)) continue;
+      yield toDelivery(message);
+      // The call begins first: the broker and this worker may share a processor.
+      await nextTurn();
     }
   }
 

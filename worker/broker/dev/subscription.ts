@@ -1,6 +1,7 @@
 /**
  * A subscription: a separate client, whose messages wait on the server.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { BrokerSubscription, HeardMessage } from "../broker.ts";
 import type { BrokerLog } from "../log.ts";
 import { type DevConnection, receive } from "./connection.ts";
@@ -31,6 +32,8 @@ export class DevSubscription implements BrokerSubscription {
       if (!message) continue;
       const { topic, payload } = message;
       yield { topic, payload, properties: propertiesOf(message) };
+      // Who waits for the message goes on first.
+      await nextTurn();
     }
   }
 

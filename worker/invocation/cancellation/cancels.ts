@@ -1,7 +1,7 @@
 /**
  * Cancels of callers: they stop the calls in this worker, and wait for calls that come later.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Canceller } from "../../protocol/invocation.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -59,7 +59,7 @@ export interface CancellableEntry extends Disposable {
 }
 
 interface RunningCall {
-  readonly keys: readonly string[];
+  readonly keys: () => readonly string[];
   readonly cancelling: AbortController;
 }
 
@@ -85,9 +85,11 @@ export class Cancels {
 
   /** Registers a call until the disposal of the entry. */
   open({ correlationIds, sender }: CancellableCall): CancellableEntry {
-    const keys = correlationIds.flatMap((id) => keysOfCall(id, sender));
+    const keys = (): readonly string[] => correlationIds.flatMap((id) => keysOfCall(id, sender));
     const call = { keys, cancelling: new AbortController() };
-    if (keys.some((key) => this.#remembered.has(key))) cancel(call);
+    // Digests take a while, and cancels are rare.
+    const mayBeCancelled = this.#remembered.size > 0;
+    if (mayBeCancelled && keys().some((key) => this.#remembered.has(key))) cancel(call);
     for (const id of correlationIds) {
       const calls = this.#running.get(id) ?? new Set();
       this.#running.set(id, calls.add(call));
@@ -110,7 +112,8 @@ export class Cancels {
     const keys = keysOfCancel(correlationId, sender);
     for (const key of keys) this.#remembered.set(key, true);
     for (const call of this.#running.get(correlationId) ?? []) {
-      if (keys.some((key) => call.keys.includes(key))) cancel(call);
+      const keysOfThis = call.keys();
+      if (keys.some((key) => keysOfThis.includes(key))) cancel(call);
       else logEvent(this.#log, "cancel.ignored", { correlationId, ignored: ++this.#ignored });
     }
   }
@@ -147,5 +150,5 @@ function isAnonymous({ replyTo, clientId }: MessageSender): boolean {
 /** A digest: names may be long. */
 function keyOf(id: string, { replyTo, clientId, user }: MessageSender): string {
   const parts = [id, replyTo, clientId, user].map((part) => part ?? null);
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64");
+  return hash("sha256", JSON.stringify(parts), "base64");
 }

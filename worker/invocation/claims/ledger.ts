@@ -1,7 +1,7 @@
 /**
  * The ledger of a worker's running and answered calls, so that a redelivered call runs once.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Delivery } from "../../broker/broker.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -31,7 +31,8 @@ export function deduplicationKey(
   replyTo: string,
 ): string {
   // Reply topics have no control characters, so the separator is unambiguous.
-  return createHash("sha256").update(`${replyTo}\n${topic}\n`).update(payload).digest("base64");
+  const addresses = Buffer.from(`${replyTo}\n${topic}\n`);
+  return hash("sha256", Buffer.concat([addresses, payload]), "base64");
 }
 
 /** State of a call when a delivery of it arrives. */

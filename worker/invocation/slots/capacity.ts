@@ -115,7 +115,8 @@ export class FreeDisk {
   async bytes(): Promise<number> {
     const ageMs = this.#clock.monotonicMs() - this.#sampledAtMs;
     if (ageMs > maxSampleAgeMs) await this.#sample();
-    else if (ageMs > maxSampleAgeMs / 2) this.#sample().catch(() => undefined);
+    // The call goes first.
+    else if (ageMs > maxSampleAgeMs / 2) setImmediate(() => this.#sample().catch(() => undefined));
     return this.#freeBytes;
   }
 

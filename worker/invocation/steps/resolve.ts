@@ -41,11 +41,33 @@ export function requireCaller(
   throw new InvocationError("INVALID_REQUEST", `Tool '${name}' may not be called ${callers}`);
 }
 
+interface Resolved {
+  /** What decides, beside the tool. */
+  readonly by: readonly unknown[];
+  readonly profile: Profile;
+}
+
+/** The last of each tool: most calls of a tool have the same, whose keys are then known. */
+const lastResolved = new WeakMap<ToolEntry, Resolved>();
+
 /** Throws InvocationError `INVALID_REQUEST` for a request that names an unknown profile. */
 export function resolveProfile(
   parts: ResolveParts,
   tool: ToolEntry,
   { requestedProfile: requested }: Pick<Invocation, "requestedProfile">,
+): Profile {
+  const by = [parts.profiles, parts.defaultProfile, parts.hostNetwork, requested];
+  const last = lastResolved.get(tool);
+  if (last?.by.every((each, index) => each === by[index]) === true) return last.profile;
+  const profile = computeProfile(parts, tool, requested);
+  lastResolved.set(tool, { by, profile });
+  return profile;
+}
+
+function computeProfile(
+  parts: ResolveParts,
+  tool: ToolEntry,
+  requested: string | undefined,
 ): Profile {
   if (requested !== undefined && !parts.profiles.has(requested)) {
     throw new InvocationError(

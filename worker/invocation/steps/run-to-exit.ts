@@ -2,6 +2,7 @@
  * Runs a command until its exit, its time limit or an abort.
  */
 import type { Execution, ExitReport } from "../../sandbox/sandbox.ts";
+import { onAbort } from "../../support/timeout.ts";
 
 /**
  * Milliseconds from SIGTERM to SIGKILL, at the time limit and at the caller's cancel: enough for a
@@ -29,8 +30,8 @@ export async function runToExit(
 ): Promise<Run> {
   const limit = Promise.withResolvers<"time-limit">();
   const timer = setTimeout(() => limit.resolve("time-limit"), limitMs);
-  const shutDown = onAbort(shutdown, "shutdown" as const);
-  const cancelled = onAbort(cancel, "cancelled" as const);
+  using shutDown = endOf(shutdown, "shutdown" as const);
+  using cancelled = endOf(cancel, "cancelled" as const);
   try {
     const exited = execution.exited.then(() => "exited" as const);
     // In order: of several that have come already, the first counts.
@@ -45,19 +46,15 @@ export async function runToExit(
     return { cause, report: await Promise.race([execution.stop(stopGraceMs), killed]) };
   } finally {
     clearTimeout(timer);
-    shutDown[Symbol.dispose]();
-    cancelled[Symbol.dispose]();
   }
 }
 
 /** Resolves to the cause at the abort. The owner disposes it. */
-function onAbort<Cause>(
+function endOf<Cause>(
   signal: AbortSignal,
   cause: Cause,
 ): Disposable & { readonly promise: Promise<Cause> } {
   const { promise, resolve } = Promise.withResolvers<Cause>();
-  const abort = (): void => resolve(cause);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
-  return { promise, [Symbol.dispose]: () => signal.removeEventListener("abort", abort) };
+  const listening = onAbort(signal, () => resolve(cause));
+  return { promise, [Symbol.dispose]: () => listening[Symbol.dispose]() };
 }

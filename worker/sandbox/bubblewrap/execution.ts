@@ -10,7 +10,7 @@ import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
 import { limitOfSignal } from "../accounting/exit-reason.ts";
 import type { HeldSandbox } from "../network/door.ts";
-import { knownChildrenOf, signalQuietly } from "../proc/processes.ts";
+import { OpenChildren, knownChildrenOf, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren } from "../subprocess.ts";
@@ -41,6 +41,9 @@ export class BwrapExecution implements Execution {
   #failure: SandboxError | undefined;
   /** Of a call that ends by its wake channel. */
   #callEnd: CallEnd | undefined;
+  #isWatched = true;
+  /** Of the first process, while it has a call. */
+  #children: OpenChildren | undefined;
   #isDone = false;
   /** Everything has been killed. */
   #isEnding = false;
@@ -136,6 +139,9 @@ export class BwrapExecution implements Execution {
    */
   endBy(callEnd: CallEnd, isAwaited: () => boolean): void {
     this.#callEnd = callEnd;
+    const first = this.#report.childPid;
+    // While the command works, so that no time is lost at its end.
+    if (first !== undefined && this.#isWatched) this.#children = OpenChildren.open(first);
     void callEnd.done.then(() => this.#finish(isAwaited));
   }
 
@@ -144,9 +150,14 @@ export class BwrapExecution implements Execution {
     const first = this.#report.childPid;
     if (this.#isGone || first === undefined) return;
     this.#isDone = true;
+    // What the command printed is there, and read in the next turn. The ends of its descriptors
+    // would be, too, once it is killed.
+    await nextTurn();
+    await nextTurn();
+    if (this.#isGone) return;
     this.#usage?.sampleLast();
     this.#usage?.unwatch();
-    const command = killCommand(first);
+    const command = killCommand(this.#children);
     // After the kill, so that nothing begins another process that is not counted.
     const used = this.#usage?.usage ?? unknownUsage;
     const isOver = command !== undefined && (used.hasCountedOne || this.#isLeftAlone(command));
@@ -155,9 +166,6 @@ export class BwrapExecution implements Execution {
     signalQuietly(first, "SIGKILL");
     if (this.pid !== first) this.#child.kill("SIGKILL");
     this.#isEnding = true;
-    // What the command printed is there, and read in the next turn.
-    await nextTurn();
-    await nextTurn();
     this.#ending.resolve({ ...this.#reportOf(done, used), isEnding: true });
   }
 
@@ -230,6 +238,8 @@ export class BwrapExecution implements Execution {
       if (this.#failure !== undefined) throw this.#failure;
       return this.#reportOf(this.#isDone ? done : ending(this.#report, exit));
     } finally {
+      this.#isWatched = false;
+      this.#children?.[Symbol.dispose]();
       // Nobody waits for that.
       setImmediate(() => this.#child.close());
     }

@@ -6,11 +6,11 @@ import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
 import {
+  type OpenChildren,
   allChildrenOf,
   childrenOf,
   exists,
   isGone,
-  knownChildrenOf,
   runNothing,
   signalQuietly,
   tellsChildren,
@@ -53,8 +53,8 @@ export function leaveOutOfCoreDumps(): void {
  * Kills a sandbox's command, and returns its number. Undefined where its first process has other
  * children, or this host does not tell.
  */
-export function killCommand(firstPid: number): number | undefined {
-  const [command, ...others] = knownChildrenOf(firstPid);
+export function killCommand(childrenOfFirst: OpenChildren | undefined): number | undefined {
+  const [command, ...others] = childrenOfFirst?.first ?? [];
   if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
   signalQuietly(command, "SIGKILL");
   return command;

@@ -1,7 +1,7 @@
 /**
  * Processes by their numbers: found, signalled, seen to be gone.
  */
-import { existsSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
 import { listProc, readProc } from "./files.ts";
 import { type ProcStat, readStat } from "./stat.ts";
 
@@ -10,8 +10,7 @@ import { type ProcStat, readStat } from "./stat.ts";
  * system's error when this process can open nothing more. See proc_pid_task_children(5).
  */
 export function childrenOf(pid: number, thread: string | number = pid): readonly number[] {
-  const children = readProc(`/proc/${pid}/task/${thread}/children`);
-  return children.split(" ").filter(Boolean).map(Number);
+  return numbersIn(readProc(childrenFile(pid, thread)));
 }
 
 /** Ids of its threads. Otherwise as {@link childrenOf}. */
@@ -22,6 +21,49 @@ export function threadsOf(pid: number): readonly string[] {
 /** Children of all its threads. Otherwise as {@link childrenOf}. */
 export function allChildrenOf(pid: number): readonly number[] {
   return threadsOf(pid).flatMap((thread) => childrenOf(pid, thread));
+}
+
+/** The list of {@link childrenOf}, open, so that a look at it takes one call. */
+export class OpenChildren implements Disposable {
+  readonly #descriptor: number;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** Undefined where it cannot be opened. The caller owns it. */
+  static open(pid: number): OpenChildren | undefined {
+    try {
+      return new OpenChildren(openSync(childrenFile(pid, pid), "r"));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The first of them; none when the process is gone. */
+  get first(): readonly number[] {
+    try {
+      const length = readSync(this.#descriptor, firstOnes, 0, firstOnes.byteLength, 0);
+      return numbersIn(firstOnes.toString("latin1", 0, length));
+    } catch {
+      return [];
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+/** For more than one, of which the last may be cut off. */
+const firstOnes = Buffer.alloc(64);
+
+function childrenFile(pid: number, thread: string | number): string {
+  return `/proc/${pid}/task/${thread}/children`;
+}
+
+function numbersIn(list: string): readonly number[] {
+  return list.split(" ").filter(Boolean).map(Number);
 }
 
 /** Those of its first thread; none also where this process can open nothing more. */

@@ -34,8 +34,12 @@ export interface StatusChannel extends Disposable {
    * read bytes once. It must not throw. Call before the first read.
    */
   bound(maxBytes: number, onExceeded: (readBytes: number) => void): void;
-  /** Reads the rest of the pipe. Call when no writer is alive. */
-  finish(): void;
+  /**
+   * Reads the rest of the pipe. Call when no writer is alive.
+   *
+   * @param hadTurn whether the event loop has read since all was written that counts
+   */
+  finish(hadTurn?: boolean): void;
 }
 
 /** An open pipe without a reader. Disposing closes it. */
@@ -130,9 +134,12 @@ class PipeStatusChannel implements StatusChannel {
     }
   }
 
-  finish(): void {
+  finish(hadTurn = false): void {
     if (this.#socket.destroyed) return;
+    const isRead = hadTurn && !this.#socket.isPaused();
     this.#socket.pause();
+    // A read that finds nothing makes an error, which takes longer than the read.
+    if (isRead) return;
     // No writer is left, so this reads at most one pipe's capacity.
     while (!this.#isExceeded) {
       const bytesRead = readAvailable(this.#descriptor, sharedChunk);

@@ -5,7 +5,7 @@
  * Layout (design document §3): `input/`, `output/`, `runner_args.json`, `status.pipe`, and the
  * tool's `result.json`. Each open is relative to a descriptor from before the tool's start.
  */
-import { opendirSync } from "node:fs";
+import { fstatSync, opendirSync } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
 import {
   below,
@@ -92,6 +92,8 @@ export interface WorkDirHandles {
   readonly output: FileHandle;
   /** `status.pipe`. */
   readonly status: StatusPipe;
+  /** When the list of `output` last changed; undefined where a change could go unnoticed. */
+  readonly outputChangedNs: bigint | undefined;
 }
 
 /** Opens the descriptors of a new directory. */
@@ -107,9 +109,27 @@ export async function openWorkDirHandles(path: string): Promise<WorkDirHandles> 
   // After a failure the stack closes each opened handle.
   await Promise.allSettled(opening);
   const [top, input, output] = await Promise.all(opening);
+  const { ctimeNs } = await output.stat({ bigint: true });
   const status = await StatusPipe.open(`${path}/${workDirNames.status}`);
   opened.move();
-  return { top, input, output, status };
+  return { top, input, output, status, outputChangedNs: distinctTime(ctimeNs, Date.now()) };
+}
+
+/**
+ * Milliseconds within which two changes may have the same time: two ticks of the kernel's clock, at
+ * its slowest.
+ */
+const clockTicksMs = 20;
+
+/**
+ * A time of a directory that each change from now on replaces, in nanoseconds; undefined where one
+ * may have the same: soon after, and on file systems that count whole seconds.
+ *
+ * @param nowMs epoch milliseconds
+ */
+export function distinctTime(ctimeNs: bigint, nowMs: number): bigint | undefined {
+  const isPast = nowMs - Number(ctimeNs / 1_000_000n) > clockTicksMs;
+  return isPast && ctimeNs % 1_000_000_000n !== 0n ? ctimeNs : undefined;
 }
 
 /** How a work directory is opened. */
@@ -170,11 +190,18 @@ export class OpenWorkDir implements WorkDir {
 
   hasOutputs(): boolean {
     try {
+      if (this.#isUntouched()) return false;
       using directory = opendirSync(below(this.#handles.output, "."));
       return directory.readSync() !== null;
     } catch {
       return true;
     }
+  }
+
+  /** Each entry that comes or goes changes the time of its directory: inode(7). */
+  #isUntouched(): boolean {
+    const { output, outputChangedNs } = this.#handles;
+    return fstatSync(output.fd, { bigint: true }).ctimeNs === outputChangedNs;
   }
 
   async openLeft(name: string): Promise<LeftFile | undefined> {

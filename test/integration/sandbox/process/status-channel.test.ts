@@ -257,6 +257,22 @@ print(written)`,
     }
   });
 
+  test("loses no line at its end, also where the event loop has had a turn", async () => {
+    using pipe = await openChannel();
+    const lines = 40;
+    await python(
+      pipe.path,
+      `
+with open(pipe, "wb", buffering=0) as status:
+    status.write((b'{"status": "' + b"x" * 1000 + b'"}\\n') * ${lines})`,
+    );
+    await vi.waitUntil(() => pipe.statuses.length > 0, { interval: 1 });
+    await nextTurn();
+    await nextTurn();
+    pipe.channel.finish(true);
+    expect(pipe.statuses).toHaveLength(lines);
+  });
+
   test("with one endless line costs no memory", { tags: "promise-O4" }, async () => {
     using pipe = await openChannel();
     const before = process.memoryUsage().rss;

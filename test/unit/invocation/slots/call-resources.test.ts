@@ -1,6 +1,7 @@
 /**
  * What a call gives back, and when.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { CallResources } from "../../../../worker/invocation/slots/call-resources.ts";
 import { Disposal } from "../../../../worker/pool/disposal.ts";
@@ -42,7 +43,10 @@ test("a slot is free also after a sandbox that cannot be ended", async () => {
   const { disposal, slots, gone, held } = newCall();
   held.isEnding = true;
   await held[Symbol.asyncDispose]();
+  const settled = disposal.settled();
+  // The disposal begins in the next turn.
+  await nextTurn();
   gone.reject(new Error("process 7 cannot be killed"));
-  await disposal.settled();
+  await settled;
   expect(slots.tryAcquire()).toBeDefined();
 });
