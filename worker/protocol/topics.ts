@@ -133,6 +133,10 @@ export function isPublishableTopic(topic: string): boolean {
  * at the end of the topic is overlooked and `>` stops at a newline.
  */
 export function topicMatches(pattern: string, topic: string): boolean {
+  const literalLength = pattern.search(/[*>]/);
+  if (literalLength === -1) return topic === pattern || topic === `${pattern}\n`;
+  // Most differ before the first of these.
+  if (!topic.startsWith(pattern.slice(0, literalLength))) return false;
   const patternLevels = pattern.split("/");
   return (
     levelsMatch(patternLevels, topic.split("/")) ||

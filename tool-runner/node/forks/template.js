@@ -21,9 +21,13 @@ const { from: arrayFrom } = Array;
 const { parse } = JSON;
 
 /** Flags that Node needs to be forked, and that a tool need not see. */
-const ownFlags = /^--(?:single-threaded|v8-pool-size=\d+)$/;
-/** A long loop would wait for a thread to compile it; this one compiles it, but for the best. */
-const flagsOfTools = "--no-maglev-osr";
+const ownFlags = /^--(?:single-threaded|v8-pool-size=\d+|no-lazy|no-flush-bytecode)$/;
+/**
+ * A long loop would wait for a thread to compile it; this one compiles it, but for the best. The
+ * runner is compiled as a whole, so that no child compiles it, but a tool is not: that takes long,
+ * and then V8 forgets the names of some functions.
+ */
+const flagsOfTools = ["--no-maglev-osr", "--lazy"];
 /** Names that are always in a work directory. */
 const workDirNames = ["input", "output", "status.pipe", "runner_args.json"];
 /** Resources of prlimit(2). */
@@ -69,7 +73,7 @@ export async function template(load, argsFile, onCall, rehearse) {
   if (told === undefined) return end(0);
   const settings = /** @type {Settings} */ (parse(told));
   process.execArgv = process.execArgv.filter((flag) => !ownFlags.test(flag));
-  setFlagsFromString(flagsOfTools);
+  setFlagsOfTools();
   const addon = isolating(openAddon);
   settleLibraries();
   const before = presentState();
@@ -95,6 +99,11 @@ export async function template(load, argsFile, onCall, rehearse) {
   const description = await nextCall(runner, rehearse);
   const { channel, child } = runner;
   onCall(description, loaded, channel, settings.gateway ? { ...child, gateway } : child);
+}
+
+/** Of V8, for what is imported from now on. */
+export function setFlagsOfTools() {
+  for (const flag of flagsOfTools) setFlagsFromString(flag);
 }
 
 /**

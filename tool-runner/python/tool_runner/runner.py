@@ -9,7 +9,7 @@ from secure_tool_runtime import ToolContext
 from . import exit
 from .binding import bind
 from .errors import Failure, describe, failure_of, print_traceback
-from .json_codec import decode, encode
+from .json_codec import encode
 from .protocol import Call, call_of, error_document, result_document, take_call, write_result
 
 _FAILED = 1
@@ -133,8 +133,8 @@ def warm_up(module: str) -> None:
     A child of a template copies each page that it writes to for the first time. With the pages
     copied ahead, the result of its call is there after 1.0 in place of 1.7 ms.
     """
-    members = {"module": __name__, "function": "_nothing", "args": {"text": ""}, "output_dir": "-"}
-    call = Call(decode(encode({**members, "result_file": "-"})))
+    call = call_of(encode({**_NOTHING, "module": __name__}))
+    _is_abandoned(call.status_pipe)
     context = _context_of(call)
     if module:
         result = _as_object(_run_tool(call, context), context)
@@ -148,6 +148,15 @@ def warm_up(module: str) -> None:
 
 def _nothing(text: str) -> dict:
     return {"text": text}
+
+
+# A call of it, with all that a worker says of one; no path leads anywhere.
+_NOTHING = {
+    **{"function": "_nothing", "args": {"text": ""}, "tool_config": {}},
+    **{"artifact_paths": {}, "artifact_metadata": {}, "deadline_ms": 1_700_000_000_000},
+    **dict.fromkeys(("output_dir", "result_file", "status_pipe", "tools_dir"), "/dev/null/none"),
+    **dict.fromkeys(("user_id", "session_id", "app_name", "task_id"), "nobody"),
+}
 
 
 def _context_of(call: Call) -> ToolContext:

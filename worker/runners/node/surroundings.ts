@@ -170,8 +170,14 @@ export class NodeSurroundings implements AsyncDisposable {
   }
 }
 
-/** For a Node that is forked: a child has no threads that V8 could give work to. */
-export const forkFlags = ["--single-threaded", "--v8-pool-size=1"] as const;
+/**
+ * For a Node that is forked. A child has no threads that V8 could give work to. The runner is
+ * compiled at once, and stays so: else each child would compile what its call runs.
+ */
+export const forkFlags = [
+  ...["--single-threaded", "--v8-pool-size=1"],
+  ...["--no-lazy", "--no-flush-bytecode"],
+] as const;
 
 /** The command line of the tool runner. */
 export function argvOf(

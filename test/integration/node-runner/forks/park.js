@@ -5,6 +5,7 @@ import { readlinkSync } from "node:fs";
 import { openAddon } from "../../../../tool-runner/node/forks/addon.js";
 import { Generators } from "../../../../tool-runner/node/forks/generators.js";
 import { becomeRunner, nextCall } from "../../../../tool-runner/node/forks/runner.js";
+import { setFlagsOfTools } from "../../../../tool-runner/node/forks/template.js";
 import { loadToRest, tryToWork } from "../../../../tool-runner/node/parked.js";
 
 const { kill, reallyExit } = /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (
@@ -19,6 +20,7 @@ const maxCallMs = 100_000;
  * @param {() => Promise<void>} rehearse
  */
 export async function park(load, onCall, rehearse) {
+  setFlagsOfTools();
   const addon = openAddon();
   const generators = new Generators();
   const loaded = await loadToRest(load);
