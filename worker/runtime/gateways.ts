@@ -37,17 +37,46 @@ export interface GatewaysParts extends DispatchParts {
 
 /** Gateways whose calls pass the invoker. */
 export function createGateways(parts: GatewaysParts): Gateways {
-  return { open: (call) => openGateway(parts, call) };
+  return { open: (call) => waitForRequest(parts, call) };
 }
 
-function openGateway(parts: GatewaysParts, call: GatewayCall): CallGateway {
+/** Makes the gateway when the tool sends something: most of one that is never used is its end. */
+function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
+  const { channel } = call;
+  const opened = { snapshot: parts.tools.snapshot(), atMs: parts.clock.nowMs() };
+  let gateway: CallGateway | undefined;
+  const open = (): void => {
+    gateway = openGateway(parts, call, opened);
+  };
+  // It may be lost before it is used.
+  channel.on("error", () => undefined).once("readable", open);
+  const close = async (): Promise<ClosedGateway> => {
+    channel.off("readable", open);
+    if (gateway !== undefined) return await gateway.close();
+    channel.destroy();
+    return { report: new ReportedCalls(opened.atMs).report };
+  };
+  return { close, [Symbol.asyncDispose]: async () => void (await close()) };
+}
+
+/** What a gateway knows of its call's beginning. */
+interface Opened {
+  readonly snapshot: CallableSnapshot;
+  /** Epoch milliseconds. */
+  readonly atMs: number;
+}
+
+function openGateway(
+  parts: GatewaysParts,
+  call: GatewayCall,
+  { snapshot, atMs }: Opened,
+): CallGateway {
   const { clock, store, scopeOf } = parts;
   const { invocation, tool, channel, context, onAbuse } = call;
-  const snapshot = parts.tools.snapshot();
   const { catalog, search } = snapshot;
   const limits = gatewayLimitsOf(tool, invocation);
   const budget = new CallBudget(limits, { depth: invocation.depth ?? 0, clock });
-  const calls = new ReportedCalls(clock.nowMs());
+  const calls = new ReportedCalls(atMs);
   const reader = new ArtifactReader(auditedStore(store, context.audit), scopeOf(invocation.caller));
   const over = new AbortController();
   const dispatch = dispatchOf(parts, call, snapshot, over.signal);

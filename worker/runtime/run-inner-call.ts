@@ -11,6 +11,7 @@ import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
 import type { Clock } from "../support/clock.ts";
+import { eitherAbort } from "../support/timeout.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -46,6 +47,7 @@ export async function runInnerCall(
   const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
   const startMs = clock.monotonicMs();
+  using cancelling = eitherAbort(signal, ...(cancelSignal ? [cancelSignal] : []));
   let ending: CallEnd = "INTERNAL_ERROR";
   let cause: { readonly err?: unknown } = {};
   try {
@@ -54,7 +56,7 @@ export async function runInnerCall(
       signal: shutdown,
       // A worker that drains lets running calls make theirs.
       waitSignal: neverAborts,
-      cancelSignal: AbortSignal.any([signal, ...(cancelSignal ? [cancelSignal] : [])]),
+      cancelSignal: cancelling.signal,
       isInner: true,
       log,
       onStatus: () => undefined,

@@ -28,6 +28,8 @@ const ownFlags = /^--(?:single-threaded|v8-pool-size=\d+|no-lazy|no-flush-byteco
  * and then V8 forgets the names of some functions.
  */
 const flagsOfTools = ["--no-maglev-osr", "--lazy"];
+/** What a tool calls others by: as part of the runner, so that no child loads or compiles it. */
+const clientOfTools = ["../tool.js", "../gateway/client.js"];
 /** Names that are always in a work directory. */
 const workDirNames = ["input", "output", "status.pipe", "runner_args.json"];
 /** Resources of prlimit(2). */
@@ -73,6 +75,7 @@ export async function template(load, argsFile, onCall, rehearse) {
   if (told === undefined) return end(0);
   const settings = /** @type {Settings} */ (parse(told));
   process.execArgv = process.execArgv.filter((flag) => !ownFlags.test(flag));
+  if (settings.gateway) await Promise.all(clientOfTools.map((file) => import(file)));
   setFlagsOfTools();
   const addon = isolating(openAddon);
   settleLibraries();
