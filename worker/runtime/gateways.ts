@@ -45,8 +45,14 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { channel } = call;
   const opened = { snapshot: parts.tools.snapshot(), atMs: parts.clock.nowMs() };
   let gateway: CallGateway | undefined;
+  let failure: { readonly error: unknown } | undefined;
   const open = (): void => {
-    gateway = openGateway(parts, call, opened);
+    try {
+      gateway = openGateway(parts, call, opened);
+    } catch (error) {
+      failure = { error };
+      call.onAbuse();
+    }
   };
   // It may be lost before it is used.
   channel.on("error", () => undefined).once("readable", open);
@@ -54,9 +60,14 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
     channel.off("readable", open);
     if (gateway !== undefined) return await gateway.close();
     channel.destroy();
+    if (failure !== undefined) throw failure.error;
     return { report: new ReportedCalls(opened.atMs).report };
   };
-  return { close, [Symbol.asyncDispose]: async () => void (await close()) };
+  const dispose = async (): Promise<void> => {
+    if (failure === undefined) await close();
+    else channel.destroy();
+  };
+  return { close, [Symbol.asyncDispose]: dispose };
 }
 
 /** What a gateway knows of its call's beginning. */

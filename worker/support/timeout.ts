@@ -42,7 +42,10 @@ export async function settlesWithin(
   return await Promise.race([settled, over.promise.then(() => false)]);
 }
 
-/** Calls `work` with a signal that aborts with `signal`, or after `ms`. Leaves no timer behind. */
+/**
+ * Calls `work` with a signal that aborts with `signal`, or after `ms`, while it runs. Leaves no timer
+ * behind.
+ */
 export async function withTimeout<Result>(
   ms: number,
   clock: Pick<Clock, "sleep">,

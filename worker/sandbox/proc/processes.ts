@@ -25,7 +25,8 @@ export function allChildrenOf(pid: number): readonly number[] {
 
 /** The list of {@link childrenOf}, open, so that a look at it takes one call. */
 export class OpenChildren implements Disposable {
-  readonly #descriptor: number;
+  /** Undefined once it is closed: the number may be another file's then. */
+  #descriptor: number | undefined;
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor;
@@ -40,8 +41,9 @@ export class OpenChildren implements Disposable {
     }
   }
 
-  /** The first of them; none when the process is gone. */
+  /** The first of them; none when the process is gone, or after the disposal. */
   get first(): readonly number[] {
+    if (this.#descriptor === undefined) return [];
     try {
       const length = readSync(this.#descriptor, firstOnes, 0, firstOnes.byteLength, 0);
       return numbersIn(firstOnes.toString("latin1", 0, length));
@@ -51,7 +53,8 @@ export class OpenChildren implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
   }
 }
 

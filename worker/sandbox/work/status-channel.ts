@@ -136,7 +136,8 @@ class PipeStatusChannel implements StatusChannel {
 
   finish(hadTurn = false): void {
     if (this.#socket.destroyed) return;
-    const isRead = hadTurn && !this.#socket.isPaused();
+    // One that was slowed down reads again only after the turn in which its pause ends.
+    const isRead = hadTurn && this.#floodPause === undefined;
     this.#socket.pause();
     // A read that finds nothing makes an error, which takes longer than the read.
     if (isRead) return;

@@ -116,10 +116,10 @@ export async function openWorkDirHandles(path: string): Promise<WorkDirHandles> 
 }
 
 /**
- * Milliseconds within which two changes may have the same time: two ticks of the kernel's clock, at
- * its slowest.
+ * Milliseconds within which two changes may have the same time: a tick of the kernel's clock, which
+ * a busy virtual machine may miss several times.
  */
-const clockTicksMs = 20;
+const clockLagMs = 250;
 
 /**
  * A time of a directory that each change from now on replaces, in nanoseconds; undefined where one
@@ -128,7 +128,7 @@ const clockTicksMs = 20;
  * @param nowMs epoch milliseconds
  */
 export function distinctTime(ctimeNs: bigint, nowMs: number): bigint | undefined {
-  const isPast = nowMs - Number(ctimeNs / 1_000_000n) > clockTicksMs;
+  const isPast = nowMs - Number(ctimeNs / 1_000_000n) > clockLagMs;
   return isPast && ctimeNs % 1_000_000_000n !== 0n ? ctimeNs : undefined;
 }
 

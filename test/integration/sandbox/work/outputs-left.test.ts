@@ -14,7 +14,7 @@ import { FileCopier } from "../../../../worker/support/files/copy-file.ts";
 import { newWorkDir } from "../../../support/sandboxes/work-dir.ts";
 
 /** Milliseconds after which the time of a change is of the past beyond doubt. */
-const pastMs = 50;
+const pastMs = 300;
 
 const ways: readonly [what: string, put: (path: string, outside: string) => Promise<unknown>][] = [
   ["a file", (path) => writeFile(path, "")],
@@ -39,10 +39,10 @@ describe.each(ways)("%s", (_what, put) => {
 });
 
 test.each([
-  ["of the past", 1_700_000_000_123_456_789n, 1_700_000_000_200, 1_700_000_000_123_456_789n],
-  ["of this moment", 1_700_000_000_123_456_789n, 1_700_000_000_130, undefined],
-  ["of a clock ahead of this host's", 1_700_000_009_123_456_789n, 1_700_000_000_200, undefined],
-  ["of whole seconds", 1_700_000_000_000_000_000n, 1_700_000_000_200, undefined],
+  ["of the past", 1_700_000_000_123_456_789n, 1_700_000_000_400, 1_700_000_000_123_456_789n],
+  ["of this moment", 1_700_000_000_123_456_789n, 1_700_000_000_373, undefined],
+  ["of a clock ahead of this host's", 1_700_000_009_123_456_789n, 1_700_000_000_400, undefined],
+  ["of whole seconds", 1_700_000_000_000_000_000n, 1_700_000_000_400, undefined],
 ])("a time %s counts only where it tells each later change", (_which, ctimeNs, nowMs, expected) => {
   expect(distinctTime(ctimeNs, nowMs)).toBe(expected);
 });
