@@ -116,7 +116,8 @@ export class FreeDisk {
     const ageMs = this.#clock.monotonicMs() - this.#sampledAtMs;
     if (ageMs > maxSampleAgeMs) await this.#sample();
     // The call goes first.
-    else if (ageMs > maxSampleAgeMs / 2) setImmediate(() => this.#sample().catch(() => undefined));
+    else if (ageMs > maxSampleAgeMs / 2)
+      setImmediate(() => void this.#sample().catch(() => undefined));
     return this.#freeBytes;
   }
 
