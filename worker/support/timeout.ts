@@ -43,8 +43,8 @@ export async function settlesWithin(
 }
 
 /**
- * Calls `work` with a signal that aborts with `signal`, or after `ms`, while it runs. Leaves no timer
- * behind.
+ * Calls `work` with a signal that aborts with `signal`, or after `ms`, while it runs. Leaves no
+ * timer behind.
  */
 export async function withTimeout<Result>(
   ms: number,
