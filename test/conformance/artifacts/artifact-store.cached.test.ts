@@ -1,6 +1,6 @@
 /**
- * The filesystem store behind a cache, held to the contract of every store. The ordinary run has the
- * cache's own tests.
+ * The filesystem store behind a cache, held to the contract of every store. The ordinary run has
+ * the own tests of the cache.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
