@@ -7,7 +7,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createPassableDirectory } from "../../../harness/temporary.ts";
 import { CliProcess } from "../../integration/harness/cli-process.ts";
 import {
@@ -55,7 +55,9 @@ async function picture(page: Page, name: string): Promise<void> {
 
 const ended = (page: Page) => page.getByRole("status").getByText(/^✓?\s*ok$/);
 
-describe.skipIf(missingBrowser !== undefined)("the console of a worker", () => {
+describe("the console of a worker", () => {
+  beforeEach((context) => context.skip(missingBrowser !== undefined, missingBrowser));
+
   test("shows the calls of the demo, and the phases of each", async () => {
     await using console = await openConsole(browser, served);
     const { page, goTo, errors } = console;
