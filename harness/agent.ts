@@ -17,7 +17,7 @@ import { type BrokerAddress, openDevBroker } from "./client/broker-choice.ts";
 import { cancelAtAbort } from "./client/cancel-at-abort.ts";
 import { connectionEnd } from "./client/connection-end.ts";
 import { PendingCalls } from "./client/pending-calls.ts";
-import { type Request, RequestPublisher } from "./client/request-publisher.ts";
+import { RequestPublisher } from "./client/request-publisher.ts";
 import { defaultTimeoutSeconds, defaultUserId } from "./options/defaults.ts";
 import {
   type Answer,
@@ -226,7 +226,7 @@ export class Agent implements AsyncDisposable {
     );
     const { traceparent } = call;
     const request = { id: correlationId, payload, userId, traceparent };
-    using publishing = this.#publish(call.tool, request);
+    using publishing = this.#requests.begin(call.tool, request);
     const work = async (): Promise<Uint8Array | Error | PublishOutcome> => {
       // An answer says more than the confirmation, which can be late.
       const first = await Promise.race([publishing.outcome, pending.answered]);
@@ -236,24 +236,6 @@ export class Agent implements AsyncDisposable {
     const roundTripMs = this.#clock.monotonicMs() - sentAtMs;
     if (answer instanceof Error) throw answer;
     return { ...read(answer, waitedSeconds), correlationId, roundTripMs };
-  }
-
-  /** Publishes a request. Disposing gives it up where the broker has not confirmed it. */
-  #publish(
-    tool: string,
-    request: Request,
-  ): Disposable & { readonly outcome: Promise<PublishOutcome> } {
-    const over = new AbortController();
-    let isSettled = false;
-    const settle = (): void => void (isSettled = true);
-    const outcome = this.#requests.publish(tool, request, over.signal);
-    outcome.then(settle, settle);
-    return {
-      outcome,
-      [Symbol.dispose]: () => {
-        if (!isSettled) over.abort(new Error("the call is over"));
-      },
-    };
   }
 
   /** What `work` brings within `ms`, or undefined. */

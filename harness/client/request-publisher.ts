@@ -71,6 +71,27 @@ export class RequestPublisher {
     return await session.publish({ topic, properties, ...message }, signal);
   }
 
+  /**
+   * The same, until the result is disposed: that gives up a request which the broker has not
+   * confirmed.
+   */
+  begin(
+    tool: string,
+    request: Request,
+  ): Disposable & { readonly outcome: Promise<PublishOutcome> } {
+    const over = new AbortController();
+    let isSettled = false;
+    const settle = (): void => void (isSettled = true);
+    const outcome = this.publish(tool, request, over.signal);
+    outcome.then(settle, settle);
+    return {
+      outcome,
+      [Symbol.dispose]: () => {
+        if (!isSettled) over.abort(new Error("the call is over"));
+      },
+    };
+  }
+
   /** Cancels a call, to every worker. Throws BrokerError, or the signal's reason. */
   async cancel(
     { id, userId }: Pick<Request, "id" | "userId">,

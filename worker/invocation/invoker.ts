@@ -14,7 +14,7 @@ import type { Execution, ExitReport, Sandbox } from "../sandbox/sandbox.ts";
 import type { WorkDir } from "../sandbox/work/work-dir.ts";
 import type { Starts, ToolSandbox } from "../pool/starts.ts";
 import type { JsonObject } from "../support/json/json.ts";
-import { eitherAbort, withTimeout } from "../support/timeout.ts";
+import { withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
@@ -88,8 +88,7 @@ async function run(
   record: CallRecord,
 ): Promise<Success> {
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
-  using ending = eitherAbort(shutdown, cancelSignal);
-  const { signal } = ending;
+  const signal = AbortSignal.any([shutdown, cancelSignal]);
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const caller = context.isInner === true ? "programmatic" : "direct";
   const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);
@@ -158,7 +157,7 @@ async function run(
   followOutput(execution, context.follower?.printed);
   using streamed = program?.isStreamed === true ? streamOutput(execution, onStatus) : undefined;
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
-  const { report: calls, ending: endedBy } = await gateway.close();
+  const { report: calls, ending } = await gateway.close();
   status.finish(report.isEnding);
   held.isEnding = report.isEnding ?? false;
   streamed?.[Symbol.dispose]();
@@ -170,7 +169,7 @@ async function run(
   record.enter("collect");
   if (cause === "time-limit") throw new TimeLimitReached();
   if (cause === "cancelled") throw cancelSignal.reason;
-  if (endedBy !== undefined) throw endedBy;
+  if (ending !== undefined) throw ending;
 
   const exceeded =
     report.exceeded ?? reached(acquired.tool.boundReached?.(report), sandbox, report);

@@ -45,29 +45,31 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { channel } = call;
   const opened = { snapshot: parts.tools.snapshot(), atMs: parts.clock.nowMs() };
   let gateway: CallGateway | undefined;
-  let failure: { readonly error: unknown } | undefined;
   const open = (): void => {
     try {
       gateway = openGateway(parts, call, opened);
     } catch (error) {
-      failure = { error };
+      const message = "The gateway of the tool could not be made";
+      const failure = new InvocationError("INTERNAL_ERROR", message, { cause: error });
+      const close = (): Promise<ClosedGateway> => Promise.reject(failure);
+      gateway = { close, [Symbol.asyncDispose]: () => Promise.resolve() };
+      channel.destroy();
       call.onAbuse();
     }
   };
   // It may be lost before it is used.
   channel.on("error", () => undefined).once("readable", open);
-  const close = async (): Promise<ClosedGateway> => {
-    channel.off("readable", open);
-    if (gateway !== undefined) return await gateway.close();
-    channel.destroy();
-    if (failure !== undefined) throw failure.error;
-    return { report: new ReportedCalls(opened.atMs).report };
+  const unused: CallGateway = {
+    close: () => {
+      channel.off("readable", open).destroy();
+      return Promise.resolve({ report: new ReportedCalls(opened.atMs).report });
+    },
+    [Symbol.asyncDispose]: async () => void (await unused.close()),
   };
-  const dispose = async (): Promise<void> => {
-    if (failure === undefined) await close();
-    else channel.destroy();
+  return {
+    close: () => (gateway ?? unused).close(),
+    [Symbol.asyncDispose]: () => (gateway ?? unused)[Symbol.asyncDispose](),
   };
-  return { close, [Symbol.asyncDispose]: dispose };
 }
 
 /** What a gateway knows of its call's beginning. */

@@ -11,7 +11,6 @@ import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
 import type { Clock } from "../support/clock.ts";
-import { eitherAbort } from "../support/timeout.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { Logger } from "../telemetry/logger.ts";
@@ -47,7 +46,6 @@ export async function runInnerCall(
   const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
   const startMs = clock.monotonicMs();
-  using cancelling = eitherAbort(signal, ...(cancelSignal ? [cancelSignal] : []));
   let ending: CallEnd = "INTERNAL_ERROR";
   let cause: { readonly err?: unknown } = {};
   try {
@@ -56,7 +54,7 @@ export async function runInnerCall(
       signal: shutdown,
       // A worker that drains lets running calls make theirs.
       waitSignal: neverAborts,
-      cancelSignal: cancelling.signal,
+      cancelSignal: AbortSignal.any([signal, ...(cancelSignal ? [cancelSignal] : [])]),
       isInner: true,
       log,
       onStatus: () => undefined,

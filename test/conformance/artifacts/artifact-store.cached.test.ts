@@ -1,6 +1,6 @@
 /**
- * The filesystem store behind a cache, held to the contract of every store. The ordinary run has
- * the own tests of the cache.
+ * The filesystem store behind a cache, held to the contract of every store. Ordinary runs
+ * have the cache's own tests.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

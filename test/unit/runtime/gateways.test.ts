@@ -47,7 +47,10 @@ test("a gateway that cannot be made ends its tool, and fails its call", async ()
   channel.push("{");
   await nextTurn();
   expect(abuses).toEqual(["ended"]);
-  await expect(gateway.close()).rejects.toThrow("nobody's artifacts");
+  await expect(gateway.close()).rejects.toMatchObject({
+    code: "INTERNAL_ERROR",
+    cause: new Error("nobody's artifacts"),
+  });
   await gateway[Symbol.asyncDispose]();
   expect(channel.destroyed).toBe(true);
 });

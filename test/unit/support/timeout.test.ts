@@ -8,7 +8,6 @@ import { type Clock, systemClock } from "../../../worker/support/clock.ts";
 import {
   abortable,
   after,
-  eitherAbort,
   onAbort,
   settlesWithin,
   withTimeout,
@@ -134,22 +133,5 @@ describe("listening for an abort", () => {
     onAbort(disposing.signal, () => heard.push("disposed"))[Symbol.dispose]();
     disposing.abort();
     expect(heard).toEqual(["early", "late"]);
-  });
-
-  test("of several signals the first counts, until the disposal", () => {
-    const [one, other] = [new AbortController(), new AbortController()];
-    const either = eitherAbort(one.signal, other.signal);
-    expect(either.signal.aborted).toBe(false);
-    other.abort(new Error("the other"));
-    one.abort(new Error("the one"));
-    expect(either.signal.reason).toEqual(new Error("the other"));
-    expect(eitherAbort(one.signal, other.signal).signal.reason).toEqual(new Error("the one"));
-
-    const running = new AbortController();
-    const ended = eitherAbort(running.signal);
-    ended[Symbol.dispose]();
-    expect(getEventListeners(running.signal, "abort")).toEqual([]);
-    running.abort();
-    expect(ended.signal.aborted).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import type { ConfirmChannel, Message } from "amqplib";
 import { resentProperty } from "../../protocol/messages/request.ts";
 import type { Clock } from "../../support/clock.ts";
 import { newId } from "../../support/ids.ts";
-import { abortable, eitherAbort } from "../../support/timeout.ts";
+import { abortable } from "../../support/timeout.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import { Confirmations } from "../confirmations.ts";
 import { reasonOf } from "../log.ts";
@@ -70,8 +70,7 @@ export class Publisher {
 
   /** `unroutable` when no queue takes the message. Keeps the order of the calls. */
   async publish(message: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
-    using ending = eitherAbort(signal, this.#connection.ended);
-    const over = ending.signal;
+    const over = AbortSignal.any([signal, this.#connection.ended]);
     over.throwIfAborted();
     const destination = destinationOf(message.topic, this.#exchange);
     const properties = stamped(message.properties, this.#clock.nowMs());

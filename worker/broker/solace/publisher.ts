@@ -3,7 +3,7 @@
  */
 import solace from "solclientjs";
 import type { Clock } from "../../support/clock.ts";
-import { abortable, eitherAbort } from "../../support/timeout.ts";
+import { abortable } from "../../support/timeout.ts";
 import { BrokerError, type OutboundMessage, type PublishOutcome } from "../broker.ts";
 import { Confirmations } from "../confirmations.ts";
 import type { StatusDelivery } from "./config.ts";
@@ -32,8 +32,7 @@ export class Publisher {
 
   /** A direct message counts as confirmed when it is sent. Keeps the order of the calls. */
   async publish(outbound: OutboundMessage, signal: AbortSignal): Promise<PublishOutcome> {
-    using ending = eitherAbort(signal, this.#connection.ended);
-    const over = ending.signal;
+    const over = AbortSignal.any([signal, this.#connection.ended]);
     over.throwIfAborted();
     const message = toMessage(outbound, this.#clock.nowMs());
     const isDirect = outbound.isStatus === true && this.#statusDelivery === "direct";

@@ -10,7 +10,8 @@ import type { Amount } from "../accounting/disk-usage.ts";
 import type { SandboxUsage, TotalUsage } from "../accounting/sandbox-usage.ts";
 import { limitOfSignal } from "../accounting/exit-reason.ts";
 import type { HeldSandbox } from "../network/door.ts";
-import { OpenChildren, knownChildrenOf, signalQuietly } from "../proc/processes.ts";
+import type { OpenFile } from "../proc/files.ts";
+import { knownChildrenOf, openChildren, signalQuietly } from "../proc/processes.ts";
 import { type Execution, type ExitReport, SandboxError } from "../sandbox.ts";
 import { Stopping } from "../stopping.ts";
 import { type Subprocess, awaitOutput, killWithChildren } from "../subprocess.ts";
@@ -41,9 +42,10 @@ export class BwrapExecution implements Execution {
   #failure: SandboxError | undefined;
   /** Of a call that ends by its wake channel. */
   #callEnd: CallEnd | undefined;
+  /** Until then somebody closes what is opened for it. */
   #isWatched = true;
   /** Of the first process, while it has a call. */
-  #children: OpenChildren | undefined;
+  #children: OpenFile | undefined;
   #isDone = false;
   /** Everything has been killed. */
   #isEnding = false;
@@ -141,7 +143,7 @@ export class BwrapExecution implements Execution {
     this.#callEnd = callEnd;
     const first = this.#report.childPid;
     // While the command works, so that no time is lost at its end.
-    if (first !== undefined && this.#isWatched) this.#children = OpenChildren.open(first);
+    if (first !== undefined && this.#isWatched) this.#children = openChildren(first);
     void callEnd.done.then(() => this.#finish(isAwaited));
   }
 

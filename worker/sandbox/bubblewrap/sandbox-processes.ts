@@ -5,11 +5,12 @@
 import { writeFileSync } from "node:fs";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock } from "../../support/clock.ts";
+import type { OpenFile } from "../proc/files.ts";
 import {
-  type OpenChildren,
   allChildrenOf,
   childrenOf,
   exists,
+  firstOf,
   isGone,
   runNothing,
   signalQuietly,
@@ -53,8 +54,8 @@ export function leaveOutOfCoreDumps(): void {
  * Kills a sandbox's command, and returns its number. Undefined where its first process has other
  * children, or this host does not tell.
  */
-export function killCommand(childrenOfFirst: OpenChildren | undefined): number | undefined {
-  const [command, ...others] = childrenOfFirst?.first ?? [];
+export function killCommand(childrenOfFirst: OpenFile | undefined): number | undefined {
+  const [command, ...others] = firstOf(childrenOfFirst);
   if (command === undefined || others.length > 0 || !tellsChildren()) return undefined;
   signalQuietly(command, "SIGKILL");
   return command;

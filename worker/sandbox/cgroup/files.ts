@@ -6,7 +6,6 @@ import {
   constants,
   mkdirSync,
   openSync,
-  readSync,
   readdirSync,
   rmdirSync,
   write,
@@ -14,10 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { readText } from "../proc/files.ts";
-
-/** More than a counter takes. */
-const chunk = Buffer.alloc(4096);
+import { OpenFile, readText } from "../proc/files.ts";
 
 const writeAsync = promisify<number, string>(write);
 
@@ -66,9 +62,9 @@ export class CgroupFiles {
   }
 
   /** Opens a counter; the caller owns it. Undefined where it cannot be read. */
-  openCounter(path: string): Counter | undefined {
+  openCounter(path: string): OpenFile | undefined {
     try {
-      return new Counter(openSync(this.onHost(path), constants.O_RDONLY));
+      return new OpenFile(openSync(this.onHost(path), constants.O_RDONLY));
     } catch {
       return undefined;
     }
@@ -115,35 +111,8 @@ export class CgroupFiles {
   }
 }
 
-/** An open file that tells a number or some, at each reading: a fifth of the cost of opening it. */
-export class Counter implements Disposable {
-  readonly #descriptor: number;
-
-  /** @param descriptor belongs to the counter from now on */
-  constructor(descriptor: number) {
-    this.#descriptor = descriptor;
-  }
-
-  /** Undefined when the group is gone. */
-  read(): string | undefined {
-    try {
-      return chunk.toString("latin1", 0, readSync(this.#descriptor, chunk, 0, chunk.length, 0));
-    } catch {
-      return undefined;
-    }
-  }
-
-  protected write(text: string): void {
-    writeSync(this.#descriptor, text, 0);
-  }
-
-  [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
-  }
-}
-
 /** A peak of memory. */
-export class MemoryPeak extends Counter {
+export class MemoryPeak extends OpenFile {
   /**
    * Begins anew; in version 2 for this open file only. Throws the system's error where peaks never
    * do: in version 2 before Linux 6.12.

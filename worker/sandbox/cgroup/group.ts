@@ -7,7 +7,8 @@ import { signalQuietly } from "../proc/processes.ts";
 import { SandboxError } from "../sandbox.ts";
 import type { CgroupControl, CgroupUsage, SandboxCgroup } from "./cgroup.ts";
 import type { CgroupDialect, CgroupLimits } from "./dialect.ts";
-import { type CgroupFiles, type Counter, type MemoryPeak, isErrno } from "./files.ts";
+import type { OpenFile } from "../proc/files.ts";
+import { type CgroupFiles, type MemoryPeak, isErrno } from "./files.ts";
 
 /** Milliseconds until removal is given up: a killed process frees its memory first. */
 const removeTimeoutMs = 10_000;
@@ -49,7 +50,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
   /** Since the last renewal; undefined before, and where the kernel counts none. */
   #peak: MemoryPeak | undefined;
   /** Files that each call reads, by path: open for all sandboxes of the group. */
-  readonly #counters = new Map<string, Counter>();
+  readonly #counters = new Map<string, OpenFile>();
   /** A process may be in one hierarchy's group only. */
   #isSplit = false;
 
@@ -170,7 +171,7 @@ export class CgroupOfSandbox implements SandboxCgroup {
   };
 
   /** Undefined where it cannot be read. */
-  #counterOf(path: string): Counter | undefined {
+  #counterOf(path: string): OpenFile | undefined {
     const known = this.#counters.get(path);
     if (known !== undefined) return known;
     const counter = this.#makings.files.openCounter(path);

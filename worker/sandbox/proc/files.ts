@@ -2,9 +2,10 @@
  * Reads files of /proc synchronously: some microseconds and no disk, a tenth of the cost of
  * promises.
  */
-import { closeSync, openSync, readSync, readdirSync } from "node:fs";
+import { closeSync, openSync, readSync, readdirSync, writeSync } from "node:fs";
 
 const chunk = Buffer.alloc(64 * 1024);
+const page = Buffer.alloc(4096);
 
 /** Codes of failures that say nothing of the file: this process, or the host, is out of them. */
 const exhausted: readonly (string | undefined)[] = ["EMFILE", "ENFILE", "ENOMEM"];
@@ -37,6 +38,36 @@ export function readProc(path: string): string {
   } catch (error) {
     throwIfExhausted(error);
     return "";
+  }
+}
+
+/** An open file that the kernel makes anew at each reading: a fifth of the cost of opening it. */
+export class OpenFile implements Disposable {
+  /** Undefined once it is closed: the number may be another file's then. */
+  #descriptor: number | undefined;
+
+  /** @param descriptor belongs to it from now on */
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** At most a page of its text. Undefined when what it tells of is gone, or it is closed. */
+  read(): string | undefined {
+    if (this.#descriptor === undefined) return undefined;
+    try {
+      return page.toString("latin1", 0, readSync(this.#descriptor, page, 0, page.length, 0));
+    } catch {
+      return undefined;
+    }
+  }
+
+  protected write(text: string): void {
+    if (this.#descriptor !== undefined) writeSync(this.#descriptor, text, 0);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Processes by their numbers: found, signalled, seen to be gone.
  */
-import { closeSync, existsSync, openSync, readSync, writeFileSync } from "node:fs";
-import { listProc, readProc } from "./files.ts";
+import { existsSync, openSync, writeFileSync } from "node:fs";
+import { OpenFile, listProc, readProc } from "./files.ts";
 import { type ProcStat, readStat } from "./stat.ts";
 
 /**
@@ -23,43 +23,21 @@ export function allChildrenOf(pid: number): readonly number[] {
   return threadsOf(pid).flatMap((thread) => childrenOf(pid, thread));
 }
 
-/** The list of {@link childrenOf}, open, so that a look at it takes one call. */
-export class OpenChildren implements Disposable {
-  /** Undefined once it is closed: the number may be another file's then. */
-  #descriptor: number | undefined;
-
-  private constructor(descriptor: number) {
-    this.#descriptor = descriptor;
-  }
-
-  /** Undefined where it cannot be opened. The caller owns it. */
-  static open(pid: number): OpenChildren | undefined {
-    try {
-      return new OpenChildren(openSync(childrenFile(pid, pid), "r"));
-    } catch {
-      return undefined;
-    }
-  }
-
-  /** The first of them; none when the process is gone, or after the disposal. */
-  get first(): readonly number[] {
-    if (this.#descriptor === undefined) return [];
-    try {
-      const length = readSync(this.#descriptor, firstOnes, 0, firstOnes.byteLength, 0);
-      return numbersIn(firstOnes.toString("latin1", 0, length));
-    } catch {
-      return [];
-    }
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
-    this.#descriptor = undefined;
+/**
+ * The list of {@link childrenOf}, open; the caller owns it. Undefined where it cannot be opened.
+ */
+export function openChildren(pid: number): OpenFile | undefined {
+  try {
+    return new OpenFile(openSync(childrenFile(pid, pid), "r"));
+  } catch {
+    return undefined;
   }
 }
 
-/** For more than one, of which the last may be cut off. */
-const firstOnes = Buffer.alloc(64);
+/** What an open list tells now: the first of them at least; none when the process is gone. */
+export function firstOf(children: OpenFile | undefined): readonly number[] {
+  return numbersIn(children?.read() ?? "");
+}
 
 function childrenFile(pid: number, thread: string | number): string {
   return `/proc/${pid}/task/${thread}/children`;
