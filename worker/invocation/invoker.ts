@@ -121,7 +121,6 @@ async function run(
   const deadlineMs = toolDeadlineMs(times, parts.clock.nowMs());
   const bounds = { maxResultBytes: maxMessageBytes, deadlineMs };
   const args = runnerArgs(tool, record.traced(invocation), artifacts, inside, bounds);
-  const status = held.use(workDir.readStatuses(onStatus));
   await claimed?.claim.begin(tool.idempotent, signal);
   signal.throwIfAborted();
   const limitMs = remainingLimitMs(times, parts.clock.nowMs());
@@ -129,6 +128,8 @@ async function run(
   record.enter("run");
   record.begin();
   const execution = await start(parts, acquired, JSON.stringify(args), { limitMs, signal });
+  // The pipe holds what came before.
+  const status = held.use(workDir.readStatuses(onStatus));
   using _connections = followConnections(
     sandbox.connections,
     () => parts.egress.of(tool.name),

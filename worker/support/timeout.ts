@@ -50,8 +50,13 @@ export async function withTimeout<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const over = new AbortController();
+  const end = (): void => over.abort(signal.reason);
+  if (signal.aborted) end();
+  // First, so that others work while this begins to wait.
+  const working = work(over.signal);
   using _timer = after(ms, clock, () => over.abort(new Error(`not done within ${ms} ms`)));
-  return await work(AbortSignal.any([signal, over.signal]));
+  using _abort = onAbort(signal, end);
+  return await working;
 }
 
 /** Calls back when the time is over, unless it is disposed before. */

@@ -120,9 +120,10 @@ export class DevConnection implements AsyncDisposable {
       throw new BrokerError(message, { transient: true });
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    // First: the answer comes in a later turn.
+    this.#socket.write(line);
     const timer = setTimeout(() => this.#expire(timeoutMs), timeoutMs);
     this.#pending.push({ resolve, reject, timer });
-    this.#socket.write(line);
     return abortable(promise, signal);
   }
 

@@ -70,8 +70,6 @@ export interface ReplyAddress {
 
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
 const name = z.string().min(1).max(maxNameLength);
-const optional = <T extends z.ZodType>(schema: T) =>
-  schema.nullish().transform((value) => value ?? undefined);
 
 /** Bounded entries; in a Map keys such as `__proto__` are harmless. */
 function entries<T extends z.ZodType>(schema: T) {
@@ -84,8 +82,11 @@ function entries<T extends z.ZodType>(schema: T) {
 }
 
 const reference = z
-  .object({ filename: name, version: optional(z.int().min(0)) })
-  .transform((value): ArtifactReference => value);
+  .object({ filename: name, version: z.int().min(0).nullish() })
+  .transform(({ filename, version }): ArtifactReference => ({
+    filename,
+    version: version ?? undefined,
+  }));
 
 const preloaded = z
   .object({
@@ -95,8 +96,8 @@ const preloaded = z
       .string()
       .transform((text) => text.replace(/\s/g, ""))
       .pipe(z.base64({ error: "expected base64" })),
-    mime_type: optional(z.string().max(maxNameLength)),
-    version: optional(z.int().min(0)),
+    mime_type: z.string().max(maxNameLength).nullish(),
+    version: z.int().min(0).nullish(),
   })
   .transform((value): PreloadedArtifact => ({
     filename: value.filename,
@@ -113,16 +114,16 @@ const request = z.object({
   params: z.object({
     task_id: name,
     tool_name: name,
-    args: optional(jsonObject),
-    tool_config: optional(jsonObject),
+    args: jsonObject.nullish(),
+    tool_config: jsonObject.nullish(),
     app_name: name,
     user_id: name,
     session_id: name,
-    preloaded_artifacts: optional(entries(preloaded)),
-    artifact_references: optional(entries(reference)),
-    timeout_seconds: optional(z.number().positive().max(maxTimeoutSeconds)),
-    sandbox_profile: optional(name),
-    gateway: optional(gatewayRequest),
+    preloaded_artifacts: entries(preloaded).nullish(),
+    artifact_references: entries(reference).nullish(),
+    timeout_seconds: z.number().positive().max(maxTimeoutSeconds).nullish(),
+    sandbox_profile: name.nullish(),
+    gateway: gatewayRequest.nullish(),
   }),
 });
 
@@ -222,8 +223,8 @@ export function decodeRequest(
     },
     references,
     preloaded: preloadedArtifacts,
-    timeoutSeconds: params.timeout_seconds,
-    requestedProfile: params.sandbox_profile,
+    timeoutSeconds: params.timeout_seconds ?? undefined,
+    requestedProfile: params.sandbox_profile ?? undefined,
     replyTo: address.replyTo,
     statusTo: address.statusTo,
     // A clock ahead of the worker's would move the deadline past the caller's own.

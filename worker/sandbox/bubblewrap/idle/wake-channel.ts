@@ -38,15 +38,15 @@ export class WakeChannel implements Disposable {
    * has ended.
    */
   async call(args: string): Promise<CallEnd> {
-    const end = new CallEnd(this.#stream, maxMessageBytes);
-    const document = Buffer.from(args);
-    const header = Buffer.from(`call ${document.byteLength}\n`);
-    await new Promise<void>((resolve, reject) => {
-      this.#stream.write(Buffer.concat([header, document]), (cause) => {
+    const written = new Promise<void>((resolve, reject) => {
+      this.#stream.write(`call ${Buffer.byteLength(args)}\n${args}`, (cause) => {
         if (cause) reject(new SandboxError("a parked sandbox has ended", { cause }));
         else resolve();
       });
     });
+    // The command begins meanwhile. What it says is read in a later turn.
+    const end = new CallEnd(this.#stream, maxMessageBytes);
+    await written;
     return end;
   }
 
