@@ -6,7 +6,8 @@ import { nothing } from "./protocol.js";
 import { WakeChannel, readCall } from "./wake-channel.js";
 
 // Taken before the tool is loaded, which may replace them by accident or for its tests.
-const { clearTimeout, process, setImmediate, setTimeout, Promise: NativePromise } = globalThis;
+const { clearTimeout, process, setImmediate, setTimeout } = globalThis;
+const { Function: NativeFunction, Promise: NativePromise } = globalThis;
 const { getActiveResourcesInfo, listenerCount, off, reallyExit } =
   /** @type {NodeJS.Process & { reallyExit(status: number): never }} */ (process);
 const { byteLength, from: bytesOf } = Buffer;
@@ -21,6 +22,7 @@ const channel = new WakeChannel(channelDescriptor);
 const reasonMaxCharacters = 500;
 /** Milliseconds that what the import has started may take to end. */
 const restMs = 1_000;
+let compiled = 0;
 
 /**
  * Imports a module, waits until it is called and goes on with it; or ends the process.
@@ -94,8 +96,20 @@ export async function tryToWork(rehearse, times = 1) {
  * @param {(description: string) => Promise<void>} rehearse
  */
 export async function rehearseCall(rehearse) {
+  compileAnew();
   const sent = bytesOf(`call ${byteLength(nothing)}\n${nothing}`);
   await rehearse(readCall((into, at) => sent.copy(into, at)) ?? "");
+}
+
+/** As V8 does with a tool's function when it is called. */
+function compileAnew() {
+  try {
+    compiled += 1;
+    // A text that V8 has not compiled yet.
+    new NativeFunction(`return ${compiled}`)();
+  } catch {
+    // The module has forbidden code from strings.
+  }
 }
 
 /**

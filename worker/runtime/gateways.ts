@@ -61,7 +61,8 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
   channel.on("error", () => undefined).once("readable", open);
   const unused: CallGateway = {
     close: () => {
-      channel.off("readable", open).destroy();
+      // Its owner destroys it with the sandbox.
+      channel.off("readable", open);
       return Promise.resolve({ report: new ReportedCalls(opened.atMs).report });
     },
     [Symbol.asyncDispose]: async () => void (await unused.close()),

@@ -67,16 +67,13 @@ def leave(status: int, before_exit: object = None) -> None:
 
 
 def warm_up() -> None:
-    """Runs the steps of `leave` that only look and flush, and sets its limit where none is."""
+    """Runs the steps of `leave` that can be undone, and none of the tool's code."""
     if signal.getsignal(signal.SIGALRM) == signal.SIG_DFL:
         limit(0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    _flush_output()
     try:
         _writes_files()
-        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-            stream.flush()
         _flush_libraries()
     except Exception:
         pass  # At such an end the interpreter is finalized.

@@ -1,7 +1,7 @@
 /**
  * Programs: a call of an entry for code brings what to run.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { entryFor } from "../../manifest/programs.ts";
 import { InvocationError } from "../../protocol/errors.ts";
@@ -68,7 +68,7 @@ export function requireProgramResult(
 export function logProgram(program: Program | undefined, log: Logger): void {
   if (program === undefined) return;
   const { language, code } = program;
-  const sha256 = createHash("sha256").update(code).digest("hex");
+  const sha256 = hash("sha256", code);
   logEvent(log, "program.received", { language, sha256, bytes: Buffer.byteLength(code) });
 }
 
