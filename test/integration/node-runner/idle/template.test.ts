@@ -185,17 +185,9 @@ test("a child can use threads, or the module is unfit for a template", async (co
   expect(answer).toMatchObject({ result: { made: 5_000_000, status: 0 } });
 });
 
-const endings = [
-  "throws",
-  "exits",
-  "aborts",
-  "is killed",
-  "throws later",
-  "throws in its listener",
-  "never ends",
-  "runs out of memory",
-];
-test.for(endings)("a child %s as a sandbox of its own does", async (how, context) => {
+const usualEndings = ["throws", "exits", "is killed", "runs out of memory"];
+const otherEndings = ["aborts", "throws later", "throws in its listener", "never ends"];
+const endsAsCold = async (how: string, context: TestContext): Promise<void> => {
   const limits = { memoryBytes: 128 * MiB };
   const options = { module: "works.mjs", toolsFrom: fixtures, limits };
   const { host, template } = await open(context, "", options);
@@ -210,10 +202,15 @@ test.for(endings)("a child %s as a sandbox of its own does", async (how, context
     exceeded: report.exceeded?.limit,
   });
   expect(seen(child)).toEqual(seen(cold));
-});
+};
+const asCold = "a child %s as a sandbox of its own does";
+test.for(usualEndings)(asCold, endsAsCold);
+test.for(otherEndings)(asCold, { tags: "full" }, endsAsCold);
 
 describe("a module is unfit for a template of Node that", () => {
-  const unfit = [
+  type UnfitCase = readonly [how: string, source: string, reason: string];
+
+  const usual: readonly UnfitCase[] = [
     [
       "starts a thread",
       'import { Worker } from "node:worker_threads";\nnew Worker("setInterval(() => 0, 1e6)", { eval: true }).unref();',
@@ -230,6 +227,20 @@ describe("a module is unfit for a template of Node that", () => {
       "/usr/bin/env open",
     ],
     [
+      "keeps a stock of random bytes",
+      'import { randomFillSync } from "node:crypto";\nrandomFillSync(new Uint8Array(256));',
+      "256 random bytes",
+    ],
+    [
+      "has made a context",
+      'import { createContext } from "node:vm";\ncreateContext();',
+      "contexts of node:vm",
+    ],
+    ["cannot be imported", "throw new Error('no')", "Error: no"],
+    ["leaves a timer", "setInterval(() => 0, 1e6);", "Timeout"],
+  ];
+  const others: readonly UnfitCase[] = [
+    [
       "leaves a server",
       'import { createServer } from "node:net";\nawait new Promise((done) => createServer().listen("/tmp/s", done).unref());',
       "socket:",
@@ -238,11 +249,6 @@ describe("a module is unfit for a template of Node that", () => {
       "leaves a file",
       'import { writeFileSync } from "node:fs";\nwriteFileSync("/dev/shm/left", "");',
       "/dev/shm/left",
-    ],
-    [
-      "keeps a stock of random bytes",
-      'import { randomFillSync } from "node:crypto";\nrandomFillSync(new Uint8Array(256));',
-      "256 random bytes",
     ],
     [
       "keeps one that it has drawn by another name",
@@ -254,24 +260,20 @@ describe("a module is unfit for a template of Node that", () => {
       'import { randomBytes } from "node:crypto";\nfor (let n = 0; n < 5; n++) randomBytes(64);',
       "320 random bytes",
     ],
-    [
-      "has made a context",
-      'import { createContext } from "node:vm";\ncreateContext();',
-      "contexts of node:vm",
-    ],
     ["has loaded SQLite", 'import "node:sqlite";', "node:sqlite"],
     [
       "has made a resolver",
       'import { Resolver } from "node:dns";\nglobalThis.kept = new Resolver();',
       "resolver of node:dns",
     ],
-    ["cannot be imported", "throw new Error('no')", "Error: no"],
-    ["leaves a timer", "setInterval(() => 0, 1e6);", "Timeout"],
-  ] as const;
-  test.for(unfit)("%s", async ([, source, reason], context) => {
+  ];
+  const isUnfit = async ([, source, reason]: UnfitCase, context: TestContext): Promise<void> => {
     const host = await openHost(context, `${source}\nexport const run = () => 1;\n`);
     const opened = host.openTemplate();
     await expect(opened).rejects.toMatchObject({ isUnfit: true });
     await expect(opened).rejects.toThrow(reason);
-  });
+  };
+
+  test.for(usual)("%s", isUnfit);
+  test.for(others)("%s", { tags: "full" }, isUnfit);
 });
