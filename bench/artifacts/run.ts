@@ -17,7 +17,12 @@ export async function measureArtifacts(rounds: number): Promise<MeasuredArtifact
   await using stack = new AsyncDisposableStack();
   const base = await mkdtemp(join(disk, "str-bench-"));
   stack.defer(() => rm(base, { recursive: true, force: true }));
+  const { TMPDIR } = process.env;
   process.env["TMPDIR"] = base;
+  stack.defer(() => {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  });
   const places = await openPlaces(base, stack);
   for (const { store } of places) await store.check(AbortSignal.timeout(startTimeoutMs));
   const moves = await measureMoves(base, places, rounds);

@@ -135,7 +135,11 @@ def warm_up(module: str) -> None:
     """
     from .idle.wake_channel import Rehearsed
 
-    with Rehearsed() as channel:
+    try:
+        channel = Rehearsed()
+    except OSError:
+        return  # The module has left no descriptors. The call finds some, or fails.
+    with channel:
         _rehearse(module, channel)
     exit.warm_up()
 

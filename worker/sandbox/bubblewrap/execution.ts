@@ -126,12 +126,15 @@ export class BwrapExecution implements Execution {
   }
 
   /**
-   * From now on the command has a call, whose time counts, and of which so much lies in the work
-   * directory.
+   * Gives the command a call, whose time counts from now on, and of which so much lies in the work
+   * directory. Returns what `give` returns.
    */
-  beginCall(staged: Amount): void {
-    this.#usage?.beginCall(staged);
+  beginCall<Given>(staged: Amount, give: () => Given): Given {
     this.#startMs = this.#clock.monotonicMs();
+    const given = give();
+    // In the same turn, but when the command is on its way.
+    this.#usage?.beginCall(staged);
+    return given;
   }
 
   /**

@@ -140,6 +140,22 @@ def run():
     expect(seen(parked)).toEqual(seen(cold));
   });
 
+  test("waits also where the module has left no descriptor", async () => {
+    const [cold, parked] = await coldAndParked(`
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+files = []
+try:
+    while True:
+        files.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+def run():
+    return {"opened": len(files) > 0}`);
+    expect(parked.document).toMatchObject({ result: { opened: true } });
+    expect(seen(parked)).toEqual(seen(cold));
+  });
+
   test("answers for a child that the module forked and let go on", async () => {
     const [cold, parked] = await coldAndParked(`
 import os

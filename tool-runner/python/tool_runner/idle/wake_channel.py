@@ -77,8 +77,11 @@ class WakeChannel:
 class Rehearsed:
     """Takes and gives as a `WakeChannel`, by a pipe: for warm-ups."""
 
-    def __enter__(self) -> "Rehearsed":
+    def __init__(self) -> None:
+        """Raises OSError."""
         self._read, self._written = map(WakeChannel, os.pipe())
+
+    def __enter__(self) -> "Rehearsed":
         return self
 
     def __exit__(self, *_: object) -> None:

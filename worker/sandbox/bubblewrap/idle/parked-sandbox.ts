@@ -44,9 +44,7 @@ export function parkedSandbox(parts: ParkedParts): ParkedSandbox {
       if (state === "woken") throw new SandboxError("a parked sandbox is woken once");
       if (state === "ended") throw new SandboxError("a parked sandbox has ended");
       state = "woken";
-      const called = channel.call(args);
-      // In the same turn, but when the command is on its way.
-      execution.beginCall(workDir.staged());
+      const called = execution.beginCall(workDir.staged(), () => channel.call(args));
       const callEnd = await abortable(called, signal);
       // The ends of connections are told before that of the call.
       execution.endBy(callEnd, () => workDir.hasOutputs() || (connections?.open ?? 0) > 0);
