@@ -85,7 +85,8 @@ export default defineConfig({
     tags: [
       {
         name: fullTag,
-        description: "takes over 3 s, or is a race, a flood, a restart: npm run test:full",
+        description:
+          "takes over 3 s, or is a race, a flood, a restart, one more case: npm run test:full",
         // Slow tests are tenfold slower where other programs need the processors too.
         timeout: 600_000,
       },

@@ -53,7 +53,7 @@ function linesOfCalls({ tool, before, after }: BesideRow): readonly string[] {
 
 function linesOfArtifacts({ what, before, after }: ArtifactRow): readonly string[] {
   return [
-    line([what, "ms, quickest"], before.wallMs, after.wallMs),
+    line([what, "ms, least"], before.wallMs, after.wallMs),
     line([what, "processor ms per call"], before.cpuMs, after.cpuMs),
     line([what, "of it the event loop"], before.loopMs, after.loopMs),
   ];

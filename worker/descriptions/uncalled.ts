@@ -32,8 +32,8 @@ export async function runUncalled(run: UncalledRun, signal: AbortSignal): Promis
   const paths = { tools: tool.toolsPath, locate: (path: string) => sandbox.locate(path) };
   const call = { args: {}, toolConfig, taskId: task, caller: nobody };
   const args = runnerArgs(entry, call, new Map(), paths, { maxResultBytes });
-  // The runner ends without a reader of its statuses.
-  using _status = workDir.readStatuses(() => undefined);
   const execution = await run.start(JSON.stringify({ ...args, [task]: true }), signal);
+  // A full pipe would hold the runner up.
+  using _status = workDir.readStatuses(() => undefined);
   return await runToExit(execution, run.limitMs, signal);
 }

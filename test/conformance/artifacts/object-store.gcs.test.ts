@@ -2,8 +2,10 @@
  * The store of Google Cloud Storage, held to what every store of objects has to do, on a server
  * that fails on command. The ordinary run holds that of S3 to it, and both to the contract of every
  * store.
+ *
+ * @module-tag full
  */
-import { describe, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import type { GcsOperation } from "../../../harness/fakes/gcs/request.ts";
 import { startFakeGcs } from "../../../harness/fakes/gcs/server.ts";
 import type { ArtifactStore } from "../../../worker/artifacts/store.ts";
@@ -41,33 +43,28 @@ async function createBroken(how: BrokenAccess): Promise<ArtifactStore> {
   return gcsStore(how === "skewed clock" ? other.endpoint : endpoint, bucket);
 }
 
-describe("in Cloud Storage", { tags: "full" }, () => {
-  describeObjectStore("gcs", {
-    create: () => Promise.resolve(gcsStore(server().endpoint, bucket)),
-    seed: (versions) => {
-      for (const { content, ...version } of versions)
-        server()
-          .bucket(bucket)
-          .put({ name: keyOf(version) }, Buffer.from(content));
-      return Promise.resolve();
+describeObjectStore("gcs", {
+  create: () => Promise.resolve(gcsStore(server().endpoint, bucket)),
+  seed: (versions) => {
+    for (const { content, ...version } of versions)
+      server()
+        .bucket(bucket)
+        .put({ name: keyOf(version) }, Buffer.from(content));
+    return Promise.resolve();
+  },
+  failures: {
+    createBroken,
+    fault: (request, fault, times) =>
+      server().fault({
+        operation: operations[request],
+        fault,
+        ...(times !== undefined && { times }),
+      }),
+    kept: (prefix) => {
+      const { objects, uploads } = server().bucket(bucket);
+      const keys = [...objects.keys(), ...Array.from(uploads.values(), ({ facts }) => facts.name)];
+      return keys.filter((key) => key.startsWith(prefix));
     },
-    failures: {
-      createBroken,
-      fault: (request, fault, times) =>
-        server().fault({
-          operation: operations[request],
-          fault,
-          ...(times !== undefined && { times }),
-        }),
-      kept: (prefix) => {
-        const { objects, uploads } = server().bucket(bucket);
-        const keys = [
-          ...objects.keys(),
-          ...Array.from(uploads.values(), ({ facts }) => facts.name),
-        ];
-        return keys.filter((key) => key.startsWith(prefix));
-      },
-      hidden: () => [bucket, "127.0.0.1", "missing-bucket", "fake-"],
-    },
-  });
+    hidden: () => [bucket, "127.0.0.1", "missing-bucket", "fake-"],
+  },
 });

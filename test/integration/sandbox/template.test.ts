@@ -349,6 +349,7 @@ def run():
       "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
       "threads",
     ],
+    ["a timer", "import signal\nsignal.alarm(3600)", "set a timer"],
     ["an open file", "file = open('/usr/bin/env')", "/usr/bin/env open"],
     ["a socket", "import socket\npair = socket.socketpair()", "socket:"],
     ["an event loop", "import asyncio\nloop = asyncio.new_event_loop()", "open"],

@@ -113,11 +113,21 @@ describe("work with a time", () => {
     const stopping = new AbortController();
     const { signal } = stopping;
     expect(await withTimeout(hourMs, systemClock, signal, () => Promise.resolve(1))).toBe(1);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    const own = new AbortController();
+    const stops = async (over: AbortSignal) => {
+      own.abort(new Error("we stop"));
+      return abortable(never, over);
+    };
+    await expect(withTimeout(hourMs, systemClock, own.signal, stops)).rejects.toThrow("we stop");
     const waiting = withTimeout(hourMs, systemClock, signal, (over) => abortable(never, over));
     stopping.abort(new Error("we stop"));
     await expect(waiting).rejects.toThrow("we stop");
     const late = withTimeout(hourMs, systemClock, signal, (over) => abortable(never, over));
     await expect(late).rejects.toThrow("we stop");
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    const begun = (over: AbortSignal) => Promise.resolve(over.aborted);
+    expect(await withTimeout(hourMs, systemClock, signal, begun)).toBe(true);
   });
 });
 

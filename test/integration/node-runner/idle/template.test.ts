@@ -226,6 +226,10 @@ describe("a module is unfit for a template of Node that", () => {
       'import { openSync } from "node:fs";\nopenSync("/usr/bin/env");',
       "/usr/bin/env open",
     ],
+    ["cannot be imported", "throw new Error('no')", "Error: no"],
+    ["leaves a timer", "setInterval(() => 0, 1e6);", "Timeout"],
+  ];
+  const withGenerators: readonly UnfitCase[] = [
     [
       "keeps a stock of random bytes",
       'import { randomFillSync } from "node:crypto";\nrandomFillSync(new Uint8Array(256));',
@@ -236,8 +240,12 @@ describe("a module is unfit for a template of Node that", () => {
       'import { createContext } from "node:vm";\ncreateContext();',
       "contexts of node:vm",
     ],
-    ["cannot be imported", "throw new Error('no')", "Error: no"],
-    ["leaves a timer", "setInterval(() => 0, 1e6);", "Timeout"],
+    ["has loaded SQLite", 'import "node:sqlite";', "node:sqlite"],
+    [
+      "has made a resolver",
+      'import { Resolver } from "node:dns";\nglobalThis.kept = new Resolver();',
+      "resolver of node:dns",
+    ],
   ];
   const others: readonly UnfitCase[] = [
     [
@@ -260,12 +268,6 @@ describe("a module is unfit for a template of Node that", () => {
       'import { randomBytes } from "node:crypto";\nfor (let n = 0; n < 5; n++) randomBytes(64);',
       "320 random bytes",
     ],
-    ["has loaded SQLite", 'import "node:sqlite";', "node:sqlite"],
-    [
-      "has made a resolver",
-      'import { Resolver } from "node:dns";\nglobalThis.kept = new Resolver();',
-      "resolver of node:dns",
-    ],
   ];
   const isUnfit = async ([, source, reason]: UnfitCase, context: TestContext): Promise<void> => {
     const host = await openHost(context, `${source}\nexport const run = () => 1;\n`);
@@ -275,5 +277,6 @@ describe("a module is unfit for a template of Node that", () => {
   };
 
   test.for(usual)("%s", isUnfit);
+  test.for(withGenerators)("%s", { tags: "promise-W1" }, isUnfit);
   test.for(others)("%s", { tags: "full" }, isUnfit);
 });

@@ -128,15 +128,11 @@ def run():
   test("leaves the module's alarm and descriptors as they are", async () => {
     const [cold, parked] = await coldAndParked(`
 import os, signal
-signal.signal(signal.SIGALRM, lambda *_: None)
-signal.setitimer(signal.ITIMER_REAL, 3600)
+signal.alarm(3600)
 file = os.open("/dev/null", os.O_RDONLY)
 def run():
-    return {"handler": signal.getsignal(signal.SIGALRM).__name__, "runs": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
-            "file": os.readlink(f"/proc/self/fd/{file}")}`);
-    expect(parked.document).toMatchObject({
-      result: { handler: "<lambda>", runs: true, file: "/dev/null" },
-    });
+    return {"runs": signal.getitimer(signal.ITIMER_REAL)[0] > 0, "file": os.readlink(f"/proc/self/fd/{file}")}`);
+    expect(parked.document).toMatchObject({ result: { runs: true, file: "/dev/null" } });
     expect(seen(parked)).toEqual(seen(cold));
   });
 
