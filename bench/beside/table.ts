@@ -6,10 +6,12 @@ import type { ArtifactRow } from "./artifacts.ts";
 import { lightTool, pandasTool } from "./names.ts";
 import type { BesideRow, MeasuredBeside } from "./run.ts";
 
-/** The most that after / before should be. */
-const aims: Readonly<Record<string, { readonly p50: number; readonly cpu: number }>> = {
-  "Python typical": { p50: 0.55, cpu: 0.8 },
-  "JavaScript typical": { p50: 0.4, cpu: 0.25 },
+/** What after / before should be: at most, or at least. */
+type Aim = { readonly most: number } | { readonly least: number };
+
+const aims: Readonly<Record<string, Readonly<Partial<Record<"p50" | "calls" | "cpu", Aim>>>>> = {
+  "Python typical": { p50: { most: 0.55 }, cpu: { most: 0.8 } },
+  "JavaScript typical": { p50: { most: 0.4 }, calls: { least: 4.5 }, cpu: { most: 0.25 } },
 };
 /** The most that a call with pandas should take of a light one. */
 const pandasAim = 1.5;
@@ -46,7 +48,7 @@ function linesOfCalls({ tool, before, after }: BesideRow): readonly string[] {
     line([tool, "ms, p10"], before.p10Ms, after.p10Ms),
     line([tool, "ms, p50"], before.p50Ms, after.p50Ms, aim?.p50),
     line([tool, "ms, p90"], before.p90Ms, after.p90Ms),
-    line([tool, "calls per second"], before.callsPerSecond, after.callsPerSecond),
+    line([tool, "calls per second"], before.callsPerSecond, after.callsPerSecond, aim?.calls),
     line([tool, "processor ms per call"], before.cpuMsPerCall, after.cpuMsPerCall, aim?.cpu),
   ];
 }
@@ -63,9 +65,16 @@ function line(
   names: readonly [tool: string, what: string],
   before: number | undefined,
   after: number | undefined,
-  most?: number,
+  aim?: Aim,
 ): string {
   const numbers = [before, after].map((value) => value?.toFixed(1) ?? "");
-  const ratio = before === undefined || after === undefined ? "" : (after / before).toFixed(2);
-  return `| ${[...names, ...numbers, ratio, most ?? ""].join(" | ")} |`;
+  const ratio = before === undefined || after === undefined ? undefined : after / before;
+  const verdict = aim === undefined || ratio === undefined ? "" : judge(ratio, aim);
+  return `| ${[...names, ...numbers, ratio?.toFixed(2) ?? "", verdict].join(" | ")} |`;
+}
+
+function judge(ratio: number, aim: Aim): string {
+  return "most" in aim
+    ? `≤ ${aim.most} ${ratio <= aim.most ? "✓" : "✗"}`
+    : `≥ ${aim.least} ${ratio >= aim.least ? "✓" : "✗"}`;
 }

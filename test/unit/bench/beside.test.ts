@@ -24,9 +24,21 @@ test("a report has a line for each number, with its part of the number before", 
   const row = { what: "512 MB in", before: artifacts, after };
   const lines = formatBeside({ ...report, artifacts: [row] }).split("\n");
   expect(lines[0]).toContain("beside def5678");
-  expect(lines).toContain("| Python typical | ms, p50 | 2.0 | 1.0 | 0.50 | 0.55 |");
+  expect(lines).toContain("| Python typical | ms, p50 | 2.0 | 1.0 | 0.50 | ≤ 0.55 ✓ |");
+  expect(lines).toContain(
+    "| Python typical | processor ms per call | 5.0 | 5.0 | 1.00 | ≤ 0.8 ✗ |",
+  );
   expect(lines).toContain("| 512 MB in | processor ms per call | 400.0 | 100.0 | 0.25 |  |");
   expect(lines).toContain("| 512 MB in | of it the event loop | 100.0 | 100.0 | 1.00 |  |");
+});
+
+test("a report tells whether calls became as many as they should", () => {
+  const rowOf = (callsPerSecond: number) => {
+    return { tool: "JavaScript typical", before: side, after: { ...side, callsPerSecond } };
+  };
+  const linesOf = (calls: number) => formatBeside({ ...report, rows: [rowOf(calls)] });
+  expect(linesOf(18)).toContain("| calls per second | 4.0 | 18.0 | 4.50 | ≥ 4.5 ✓ |");
+  expect(linesOf(17)).toContain("| calls per second | 4.0 | 17.0 | 4.25 | ≥ 4.5 ✗ |");
 });
 
 test("a report says nothing of processor time that nobody counted, nor of calls that were not made", () => {
