@@ -22,6 +22,7 @@ const channel = new WakeChannel(channelDescriptor);
 const reasonMaxCharacters = 500;
 /** Milliseconds that what the import has started may take to end. */
 const restMs = 1_000;
+/** Functions that rehearsals have compiled. */
 let compiled = 0;
 
 /**

@@ -133,10 +133,10 @@ def warm_up(module: str) -> None:
     A child of a template copies each page that it writes to for the first time. With the pages
     copied ahead, the result of its call is there after 1.0 in place of 1.7 ms.
     """
-    from .idle.wake_channel import Rehearsed
+    from .idle.wake_channel import RehearsalChannel
 
     try:
-        channel = Rehearsed()
+        channel = RehearsalChannel()
     except OSError:
         return  # The module has left no descriptors. The call finds some, or fails.
     with channel:

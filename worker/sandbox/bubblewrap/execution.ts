@@ -42,7 +42,7 @@ export class BwrapExecution implements Execution {
   #failure: SandboxError | undefined;
   /** Of a call that ends by its wake channel. */
   #callEnd: CallEnd | undefined;
-  /** Until then somebody closes what is opened for it. */
+  /** False once the end is seen: then nobody closes what is opened any more. */
   #isWatched = true;
   /** Of the first process, while it has a call. */
   #children: OpenFile | undefined;

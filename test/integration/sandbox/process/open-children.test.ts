@@ -11,7 +11,7 @@ import {
   openChildren,
 } from "../../../../worker/sandbox/proc/processes.ts";
 
-test("an open list tells who is there, and nobody once it is closed or the process is gone", async () => {
+test("an open list names the children, and none once it is closed or the process is gone", async () => {
   const parent = spawn("/bin/sh", ["-c", "sleep 1000 & echo began; wait"]);
   await once(parent.stdout, "data");
   const pid = parent.pid ?? 0;

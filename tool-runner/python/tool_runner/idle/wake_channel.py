@@ -74,29 +74,29 @@ class WakeChannel:
         return True
 
 
-class Rehearsed:
-    """Takes and gives as a `WakeChannel`, by a pipe: for warm-ups."""
+class RehearsalChannel:
+    """A `WakeChannel` without a worker, for warm-ups: what is written to it is there to be read."""
 
     def __init__(self) -> None:
         """Raises OSError."""
-        self._read, self._written = map(WakeChannel, os.pipe())
+        self._reading, self._writing = map(WakeChannel, os.pipe())
 
-    def __enter__(self) -> "Rehearsed":
+    def __enter__(self) -> "RehearsalChannel":
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._read.descriptor)
-        os.close(self._written.descriptor)
+        os.close(self._reading.descriptor)
+        os.close(self._writing.descriptor)
 
     def take(self, description: bytes) -> "bytes | None":
-        os.write(self._written.descriptor, b"%b%d\n%b" % (_CALL, len(description), description))
-        return self._read.take_call()
+        os.write(self._writing.descriptor, b"%b%d\n%b" % (_CALL, len(description), description))
+        return self._reading.take_call()
 
     def give(self, document: bytes) -> None:
-        self._written.give(document)
+        self._writing.give(document)
 
     def finish(self) -> None:
-        self._written.finish()
+        self._writing.finish()
 
 
 def _identity_of(descriptor: int) -> "tuple[int, int] | None":
