@@ -135,11 +135,7 @@ def warm_up(module: str) -> None:
     """
     from .idle.wake_channel import RehearsalChannel
 
-    try:
-        channel = RehearsalChannel()
-    except OSError:
-        return  # The module has left no descriptors. The call finds some, or fails.
-    with channel:
+    with RehearsalChannel() as channel:
         _rehearse(module, channel)
     exit.warm_up()
 

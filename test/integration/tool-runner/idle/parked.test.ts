@@ -137,18 +137,6 @@ def run():
     expect(seen(parked)).toEqual(seen(cold));
   });
 
-  test("waits also where the module has left no descriptor", async () => {
-    const { line } = await parkModule(`
-import os, resource
-resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
-try:
-    while True:
-        os.open("/dev/null", os.O_RDONLY)
-except OSError:
-    pass`);
-    expect(line).toBe('{"ready":true}\n');
-  });
-
   test("answers for a child that the module forked and let go on", async () => {
     const [cold, parked] = await coldAndParked(`
 import os

@@ -77,11 +77,8 @@ class WakeChannel:
 class RehearsalChannel:
     """A `WakeChannel` without a worker, for warm-ups: what is written to it is there to be read."""
 
-    def __init__(self) -> None:
-        """Raises OSError."""
-        self._reading, self._writing = map(WakeChannel, os.pipe())
-
     def __enter__(self) -> "RehearsalChannel":
+        self._reading, self._writing = map(WakeChannel, os.pipe())
         return self
 
     def __exit__(self, *_: object) -> None:
