@@ -390,7 +390,7 @@ def run():
     expect(refused).toBeInstanceOf(SandboxError);
     expect(refused).toMatchObject({ isUnfit: true, message: expect.stringContaining(reason) });
   }
-  const usual: readonly string[] = ["an open file", "shared memory", "an error"];
+  const usual: readonly string[] = ["a timer", "an open file", "shared memory", "an error"];
   test.for(unfit.filter(([what]) => usual.includes(what)))(
     "is refused for good to a module whose import leaves %s",
     isRefused,
