@@ -5,7 +5,7 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import {
   type EnvironmentsRig,
   openEnvironments,
@@ -23,11 +23,12 @@ let base: string;
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), "str-files-"));
+  // After what a test opens, which may write until it is closed.
+  onTestFinished(() => rm(base, { recursive: true }));
   // Sandboxes of a worker that is root have to pass it.
   await chmod(base, 0o755);
   await writeFiles(base, { "tools/other.txt": "" });
 });
-afterEach(() => rm(base, { recursive: true }));
 
 function open(): EnvironmentsRig {
   return openEnvironments({ base, backend, installs: "background", filesPollMs: 1 });

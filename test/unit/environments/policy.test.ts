@@ -4,7 +4,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { PackageSettings } from "../../../worker/environments/open.ts";
 import type { PackageFields } from "../../../worker/manifest/fields/packages.ts";
 import type { Refusal } from "../../../worker/protocol/refusal.ts";
@@ -25,9 +25,10 @@ let base: string;
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), "str-policy-"));
+  // After what a test opens, which may write until it is closed.
+  onTestFinished(() => rm(base, { recursive: true }));
   await mkdir(join(base, "tools"));
 });
-afterEach(() => rm(base, { recursive: true }));
 
 function refusal(
   fields: PackageFields,

@@ -5,7 +5,7 @@
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { writeFacts } from "../../../worker/environments/facts.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import {
@@ -25,10 +25,11 @@ let base: string;
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), "str-retain-"));
+  // After what a test opens, which may write until it is closed.
+  onTestFinished(() => rm(base, { recursive: true }));
   // Sandboxes of a worker that is root have to pass it.
   await chmod(base, 0o755);
 });
-afterEach(() => rm(base, { recursive: true }));
 
 /** Puts the environment of a tool where the worker looks for it. */
 async function put(tool: ToolEntry): Promise<void> {

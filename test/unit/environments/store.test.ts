@@ -20,7 +20,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { copyOut } from "../../../worker/environments/build/run.ts";
 import { writeFacts } from "../../../worker/environments/facts.ts";
 import { lockFile } from "../../../worker/environments/lock.ts";
@@ -38,8 +38,9 @@ let directory: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "str-store-"));
+  // After what a test opens, which may write until it is closed.
+  onTestFinished(() => rm(directory, { recursive: true }));
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 async function openStore(): Promise<EnvironmentStore> {
   const store = await EnvironmentStore.open({ directory, uid: undefined, newId });
