@@ -168,11 +168,10 @@ export class DirectGateway implements ProgramGateway {
 
   /** Reserves calls; a refusal is recorded. */
   #reserve(id: string, reserve: () => CallReservation): CallReservation {
-    const record = this.#record(id, 0);
     try {
       return reserve();
     } catch (error) {
-      record.end({ error: gatewayErrorOf(error) });
+      this.#record(id, 0).end({ error: gatewayErrorOf(error) });
       throw error;
     }
   }

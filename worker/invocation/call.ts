@@ -15,6 +15,7 @@ import { encodeStatus } from "../protocol/messages/status.ts";
 import type { Clock } from "../support/clock.ts";
 import type { CallFollower } from "../telemetry/call-follower.ts";
 import { logEvent } from "../telemetry/log-event.ts";
+import { CallLog } from "../telemetry/call-log.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { CallAudit } from "./audit/call-audit.ts";
 import { cancelledError } from "./call-result.ts";
@@ -66,7 +67,7 @@ export async function runCall(
   { audit, follower, onWaiting }: CallWatchers,
 ): Promise<{ readonly answer: Answer | undefined; readonly started: boolean }> {
   const { id, taskId, toolName: tool } = invocation;
-  const log = parts.log.child({ id, taskId, tool });
+  const log = new CallLog(parts.log, { id, taskId, tool });
   logEvent(log, "call.received");
   // No status follows the answer, neither this worker's nor another's. Most calls have none.
   let over: AbortController | undefined;

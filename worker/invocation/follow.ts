@@ -6,6 +6,7 @@ import type { ToolEntry } from "../manifest/manifest.ts";
 import { parseInvokeTopic } from "../protocol/topics.ts";
 import { readTraceparent, traceIdOf } from "../protocol/trace-context.ts";
 import type { CallFollower, ReceivedCall } from "../telemetry/call-follower.ts";
+import { CallLog } from "../telemetry/call-log.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { cancellableCall } from "./cancellation/callers.ts";
 
@@ -43,5 +44,5 @@ export function withTrace<Parts extends { readonly log: Logger }>(
   { trace }: CallFollower,
 ): Parts {
   const traceId = trace?.traceId ?? (traceparent && traceIdOf(traceparent));
-  return traceId === undefined ? parts : { ...parts, log: parts.log.child({ traceId }) };
+  return traceId === undefined ? parts : { ...parts, log: new CallLog(parts.log, { traceId }) };
 }

@@ -89,6 +89,7 @@ async function run(
 ): Promise<Success> {
   const { signal: shutdown, cancelSignal = shutdown, log, onStatus, claimed } = context;
   const signal = AbortSignal.any([shutdown, cancelSignal]);
+  parts.disk.sampleAhead();
   const mayHaveStarted = claimed?.mayHaveStarted ?? false;
   const caller = context.isInner === true ? "programmatic" : "direct";
   const admitted = await admit(parts, request, { caller, mayHaveStarted }, record, signal);

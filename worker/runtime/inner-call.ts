@@ -4,6 +4,7 @@
 import type { ToolCall } from "../gateway/dispatch.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
 import { InvocationError } from "../protocol/errors.ts";
+import { CallLog } from "../telemetry/call-log.ts";
 import type { Logger } from "../telemetry/logger.ts";
 
 /** Milliseconds of the outer call that are left for its own answer. */
@@ -43,7 +44,7 @@ export function innerLog(
   { callId: id, toolName, depth }: InnerCall,
   traceId: string | undefined,
 ): Logger {
-  return log.child({
+  return new CallLog(log, {
     ...{ id, taskId: invocation.taskId, tool: toolName, depth },
     ...{ parentId: invocation.id, parent: tool.name },
     ...(traceId !== undefined && { traceId }),

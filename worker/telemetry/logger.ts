@@ -3,12 +3,18 @@
  */
 import type { Writable } from "node:stream";
 import { type DestinationStream, type Logger as PinoLogger, pino } from "pino";
+import type { EventLog } from "./log-event.ts";
 import { prettyDestination } from "./pretty-log.ts";
 
 /**
  * A logger, written to by `logEvent` alone. Keys are camelCase with units; errors go under `err`.
  */
-export type Logger = PinoLogger;
+export interface Logger extends EventLog {
+  readonly level: string;
+  isLevelEnabled(level: string): boolean;
+  /** The same log, whose lines have these facts as well. */
+  child(facts: object, options?: { readonly level: string }): Logger;
+}
 
 /** Levels that can be configured. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -59,7 +65,7 @@ export function logDestination(
 export function createLogger(
   level: (typeof logLevels)[number],
   destination: DestinationStream | number,
-): Logger {
+): PinoLogger {
   return pino(
     {
       level,

@@ -137,7 +137,7 @@ describe("the log of harness dev", () => {
       logEvent(ofTool, "tool.status", { text: "Reading (3 of 10)" });
       logEvent(log, "call.failed", { durationMs: 5, statuses: {}, code: "TOOL_ERROR" });
       logEvent(log, "call.failure_cause", { err: new Error("No text") });
-      log.debug("something else");
+      log.debug({}, "something else");
     };
     const output = [
       "stdout words: \\u001b[2Jin /tools/python/x",

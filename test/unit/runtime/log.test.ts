@@ -11,9 +11,9 @@ test("a logger gets messages and facts by their level, and no secrets", () => {
     void told.push([level, message, { ...facts, time: undefined }]);
   const logger: RuntimeLogger = { info: tell("info"), warn: tell("warn"), error: tell("error") };
   const log = backendLog(logger, "error");
-  log.debug("too much");
+  log.debug({}, "too much");
   log.child({ part: "pool" }).info({ count: 2, token: "secret" }, "made");
-  log.warn("slow");
+  log.warn({}, "slow");
   log.fatal({ err: new Error("it broke") }, "ended");
   expect(told).toEqual([
     ["info", "made", { part: "pool", count: 2, token: "[redacted]" }],
@@ -27,5 +27,5 @@ test("a logger that throws changes nothing", () => {
     throw new Error("full");
   };
   const log = backendLog({ info: fail, warn: fail, error: fail }, "warn");
-  expect(() => log.warn("slow")).not.toThrow();
+  expect(() => log.warn({}, "slow")).not.toThrow();
 });

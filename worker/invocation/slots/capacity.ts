@@ -111,14 +111,23 @@ export class FreeDisk {
     this.#clock = clock;
   }
 
+  /** Begins the sample for which `bytes` would wait. */
+  sampleAhead(): void {
+    if (this.#ageMs > maxSampleAgeMs) void this.#sample().catch(() => undefined);
+  }
+
   /** Waits for a new sample when the last is too old; refreshes ahead at half that age. */
   async bytes(): Promise<number> {
-    const ageMs = this.#clock.monotonicMs() - this.#sampledAtMs;
+    const ageMs = this.#ageMs;
     if (ageMs > maxSampleAgeMs) await this.#sample();
     // The call goes first.
     else if (ageMs > maxSampleAgeMs / 2)
       setImmediate(() => void this.#sample().catch(() => undefined));
     return this.#freeBytes;
+  }
+
+  get #ageMs(): number {
+    return this.#clock.monotonicMs() - this.#sampledAtMs;
   }
 
   #sample(): Promise<void> {

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 ANSWER_MAX_BYTES = 32 * 1024 * 1024
-_READ_BYTES = 256 * 1024
+# More than malloc takes from the heap costs ten times the read.
+_READ_BYTES = 64 * 1024
 
 
 def connect(path: str) -> int:

@@ -1,0 +1,68 @@
+/**
+ * The log of a call: what its lines have, and that it costs nothing where none is written.
+ */
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { CallLog } from "../../../worker/telemetry/call-log.ts";
+
+/** A logger, its lines, and how many children it has had. */
+function recording(level: string) {
+  const lines: unknown[] = [];
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString()));
+      done();
+    },
+  });
+  const made = { children: 0 };
+  const options = {
+    ...{ level, base: null, timestamp: false },
+    redact: ["token"],
+    onChild: () => void made.children++,
+  };
+  return { log: pino(options, destination), lines, made };
+}
+
+const levels = ["debug", "info", "warn", "error", "fatal"] as const;
+
+test.each(levels)("a line at %s has the facts of the call and its own", (level) => {
+  const { log, lines, made } = recording("debug");
+  const ofCall = new CallLog(log, { id: "c1", token: "secret" });
+  ofCall[level]({ count: 2 }, "done");
+  ofCall[level]({ count: 3 }, "done again");
+  const line = { level: log.levels.values[level], id: "c1", token: "[Redacted]" };
+  expect(lines).toEqual([
+    { ...line, count: 2, msg: "done" },
+    { ...line, count: 3, msg: "done again" },
+  ]);
+  expect(made.children).toBe(1);
+});
+
+test.each(levels)("nothing is made for a line at %s that is not written", (level) => {
+  const { log, lines, made } = recording("silent");
+  const ofCall = new CallLog(new CallLog(log, { traceId: "t" }), { id: "c1" });
+  ofCall[level]({}, "done");
+  expect(ofCall.isLevelEnabled(level)).toBe(false);
+  expect([lines, made.children]).toEqual([[], 0]);
+});
+
+test("a line below the level is left out beside one that is not", () => {
+  const { log, lines } = recording("warn");
+  const ofCall = new CallLog(log, { id: "c1" });
+  ofCall.warn({}, "slow");
+  ofCall.info({}, "done");
+  expect(lines).toEqual([{ level: 40, id: "c1", msg: "slow" }]);
+});
+
+test("a log in a log, or its child, has the facts of all", () => {
+  const { log, lines } = recording("info");
+  const traced = new CallLog(log, { traceId: "t" });
+  new CallLog(traced, { id: "c1" }).info({}, "received");
+  traced.child({ part: "p" }, { level: "warn" }).info({}, "left out");
+  traced.child({ part: "p" }).info({}, "said");
+  expect(lines).toEqual([
+    { level: 30, traceId: "t", id: "c1", msg: "received" },
+    { level: 30, traceId: "t", part: "p", msg: "said" },
+  ]);
+});
