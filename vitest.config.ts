@@ -20,6 +20,10 @@ process.env["MALLOC_ARENA_MAX"] ??= "2";
 process.env["MALLOC_MMAP_THRESHOLD_"] ??= String(128 * 1024);
 const smallHeap = ["--max-semi-space-size=2"];
 
+// A heap that may grow to so many MB before it is collected as a whole saves a tenth of the processor
+// time of unit tests.
+const lateCollection = ["--initial-old-space-size=100"];
+
 // Threads of V8 that collect the many small garbages of such a heap mostly wait for each other: a
 // sixth of the processor time.
 const oneCollector = ["--single-threaded-gc"];
@@ -75,7 +79,7 @@ export default defineConfig({
     // Most tests wait for processes: more files at once than cores. `npm test` has six; with eight,
     // tests met their time limits, and it took no less. Each takes some 0.25 GB.
     maxWorkers: 4,
-    execArgv: [...smallHeap, ...oneCollector],
+    execArgv: [...smallHeap, ...lateCollection, ...oneCollector],
     // Node loads the sources itself and keeps what it compiled, as it does for our programs: each
     // test process starts with half a second less of processor time. No test mocks modules.
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -113,7 +113,7 @@ describe("the queue of a group", () => {
     await running.settle("accepted");
   });
 
-  test("that is deleted again and again leaves no channel behind", async () => {
+  test("that is deleted again and again leaves no channel behind", { tags: "full" }, async () => {
     const opened = vi.spyOn(AmqpConnection.prototype, "openChannel");
     const released = vi.spyOn(AmqpConnection.prototype, "release");
     onTestFinished(() => void vi.restoreAllMocks());

@@ -55,24 +55,28 @@ async function openPlace(): Promise<BrokerPlace & { readonly operator: Operator 
 
 describePromises("RabbitMQ", openPlace);
 
-test("a call whose expiration passes while no worker is there is a dead letter, and is not run", async () => {
-  await using place = await openPlace();
-  const workers = await PeerWorkers.prepare(place.namespace, place.peer);
-  const broker = place.brokerAt(place.port);
-  const former = await broker.connect(["repeatable"], never);
-  await former[Symbol.asyncDispose]();
-  const { topic, request, replyTo } = workers.callOf("repeatable", "expired");
-  const options = { persistent: true, expiration: "100", headers: { replyTo } };
-  place.operator.channel.publish(place.namespace, keyOf(topic), Buffer.from(request), options);
-  expect(await place.takeDeadLetter()).toContain('"id":"expired"');
-  const { worker } = await workers.startWorkerOn(broker, 1);
-  await workers.publish("repeatable", "later");
-  await workers.runs.haveBegun("later");
-  workers.runs.finish("later");
-  await workers.answered("later");
-  await worker.drain(longMs);
-  expect(workers.runs.begun).toEqual(["later"]);
-});
+test(
+  "a call whose expiration passes while no worker is there is a dead letter, and is not run",
+  { tags: "full" },
+  async () => {
+    await using place = await openPlace();
+    const workers = await PeerWorkers.prepare(place.namespace, place.peer);
+    const broker = place.brokerAt(place.port);
+    const former = await broker.connect(["repeatable"], never);
+    await former[Symbol.asyncDispose]();
+    const { topic, request, replyTo } = workers.callOf("repeatable", "expired");
+    const options = { persistent: true, expiration: "100", headers: { replyTo } };
+    place.operator.channel.publish(place.namespace, keyOf(topic), Buffer.from(request), options);
+    expect(await place.takeDeadLetter()).toContain('"id":"expired"');
+    const { worker } = await workers.startWorkerOn(broker, 1);
+    await workers.publish("repeatable", "later");
+    await workers.runs.haveBegun("later");
+    workers.runs.finish("later");
+    await workers.answered("later");
+    await worker.drain(longMs);
+    expect(workers.runs.begun).toEqual(["later"]);
+  },
+);
 
 test(
   "a call of a user that RabbitMQ has verified is cancelled by that user only",

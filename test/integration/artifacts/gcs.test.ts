@@ -74,7 +74,7 @@ describe("an object", () => {
       expect(facts).toMatchObject({ kmsKeyName: kmsKey, storageClass: "NEARLINE" });
   });
 
-  test("of whole parts comes back byte by byte", async () => {
+  test("of whole parts comes back byte by byte", { tags: "full" }, async () => {
     const [store, scope, content] = [openStore(), newScope(), contentOf(16 * MiB)];
     await store.save(scope, "large.bin", sourceOf(content), text, never);
     expect((await read(store, scope, "large.bin")).equals(content)).toBe(true);
@@ -104,8 +104,9 @@ describe("a save", () => {
     await store.save(scope, "a", sourceOf(content), text, never);
     expect((await read(store, scope, "a")).equals(content)).toBe(true);
   }
-  test("goes on when a part is kept to its half", () =>
-    goesOn({ kind: "keep part", bytes: 3 * MiB }));
+  test("goes on when a part is kept to its half", { tags: "full" }, () =>
+    goesOn({ kind: "keep part", bytes: 3 * MiB }),
+  );
   test("goes on when a part fails once", { tags: "full" }, () =>
     goesOn({ kind: "error", status: 503, code: "backendError" }),
   );
@@ -117,7 +118,7 @@ describe("a save", () => {
     expect((await read(store, scope, "a")).equals(content)).toBe(true);
   });
 
-  test("fails when the server loses its uploads again and again", async () => {
+  test("fails when the server loses its uploads again and again", { tags: "full" }, async () => {
     const [store, scope, content] = [openStore(), newScope(), contentOf(9 * MiB)];
     fault("uploads.put", { kind: "error", status: 404, code: "notFound" }, always);
     const open = vi.fn(() => streamOf([content]));

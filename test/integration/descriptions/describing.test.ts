@@ -43,7 +43,7 @@ def tool(a: int = time.monotonic_ns()):
     """Tells when it was imported."""
 `;
 
-test("a description is kept over restarts, until the code changes", async () => {
+test("a description is kept over restarts, until the code changes", { tags: "full" }, async () => {
   const { pythonDir, workDir, open } = await toolsOf(
     { "tools.py": timed },
     { tool: { function: "tool" } },

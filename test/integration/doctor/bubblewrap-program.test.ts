@@ -86,20 +86,20 @@ describe("a worker that is root", () => {
     },
   );
 
-  test("refuses one that this user may write to", async (context) => {
+  test("refuses one that this user may write to", { tags: "full" }, async (context) => {
     requireRoot(context);
     const program = await copyOf(0, 0);
     await chmod(program, 0o777);
     expect(await consult(program)).toEqual(refusal(program, sandboxUid));
   });
 
-  test("refuses one in a directory of this user's", async (context) => {
+  test("refuses one in a directory of this user's", { tags: "full" }, async (context) => {
     requireRoot(context);
     const program = await copyOf(0, sandboxUid);
     expect(await consult(program)).toEqual(refusal(join(base, "bin"), sandboxUid));
   });
 
-  test("refuses one that a script of root's starts", async (context) => {
+  test("refuses one that a script of root's starts", { tags: "full" }, async (context) => {
     requireRoot(context);
     const program = await copyOf(sandboxUid, 0);
     const script = await scriptFor(program, 0);
@@ -121,7 +121,7 @@ describe("a worker that is an ordinary user", () => {
 
   test(
     "refuses a program of its own, which tools reach as well",
-    { tags: "promise-S9" },
+    { tags: ["full", "promise-S9"] },
     async (context) => {
       const uid = await requireUser(context);
       const program = await copyOf(uid, 0);

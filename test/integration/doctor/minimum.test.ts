@@ -140,7 +140,7 @@ describe("a worker", () => {
 
   test(
     "does not start without sockets in sandboxes where it asks for them",
-    { tags: "promise-R4" },
+    { tags: ["full", "promise-R4"] },
     async () => {
       const pythonBin = await pythonWithoutSockets(surroundings.base);
       const checked = (minimum: string) => {

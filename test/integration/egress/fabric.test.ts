@@ -205,25 +205,31 @@ greets("metadata.example.com", ${port})`,
     ]);
   });
 
-  test.each<[what: string, hosts: Hosts, reason: string]>([
-    ["as it is", { broker: ["127.0.0.1"], "a.example.com": ["127.0.0.1"] }, "worker"],
+  type Reaching = readonly [what: string, hosts: Hosts, reason: string];
+  const asItIs: Reaching = [
+    "as it is",
+    { broker: ["127.0.0.1"], "a.example.com": ["127.0.0.1"] },
+    "worker",
+  ];
+  const otherwise: readonly Reaching[] = [
     ["by another of its addresses", { broker: ["::1"], "a.example.com": ["127.0.0.1"] }, "worker"],
     ["while its name has none", { "a.example.com": ["127.0.0.1"] }, "worker"],
     ["mapped", { broker: ["127.0.0.1"], "a.example.com": ["::ffff:127.0.0.1"] }, "not-public"],
     ["unspecified", { broker: ["127.0.0.1"], "a.example.com": ["0.0.0.0"] }, "not-public"],
-  ])(
-    "never reaches the worker's broker, whatever the list says: %s",
-    async (_what, hosts, reason) => {
-      await using given = await openNetworkPlace();
-      const port = await serve();
-      const allow = [{ host: "a.example.com", ports: [port], private: true }];
-      const endpoints = [{ host: "broker", port }];
-      const sandbox = await sandboxWith(given, allow, { hosts, endpoints });
-      const lines = await runIn(sandbox, `greets("a.example.com", ${port})`);
-      expect(lines).toEqual(["ConnectionResetError"]);
-      expect(sandbox.networkUsage?.refusals).toEqual([{ host: "a.example.com", port, reason }]);
-    },
-  );
+  ];
+  const neverReaches = async ([, hosts, reason]: Reaching): Promise<void> => {
+    await using given = await openNetworkPlace();
+    const port = await serve();
+    const allow = [{ host: "a.example.com", ports: [port], private: true }];
+    const endpoints = [{ host: "broker", port }];
+    const sandbox = await sandboxWith(given, allow, { hosts, endpoints });
+    const lines = await runIn(sandbox, `greets("a.example.com", ${port})`);
+    expect(lines).toEqual(["ConnectionResetError"]);
+    expect(sandbox.networkUsage?.refusals).toEqual([{ host: "a.example.com", port, reason }]);
+  };
+  const broker = "never reaches the worker's broker, whatever the list says: %s";
+  test.for([asItIs])(broker, neverReaches);
+  test.for(otherwise)(broker, { tags: "full" }, neverReaches);
 
   test("gets what a server says first, and both ends of a connection end by themselves", async (context) => {
     const port = await serve("220 welcome");

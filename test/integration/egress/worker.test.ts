@@ -212,35 +212,36 @@ const networkOf = (answer: object): unknown =>
   (answer as { response: { result: { execution: { network: unknown } } } }).response.result
     .execution.network;
 
-test.each(["cold", "pool", "template", "node"])(
-  "a tool reaches what its list names and nothing else, from a start that is %s",
-  async (tool) => {
-    if (tool === "pool" || tool === "template") await rig.untilWaiting(tool);
-    const answer = await rig.call(tool, { host: "127.0.0.1", port });
-    expect(answer).toMatchObject({ toolResult: { told: "hello yourself" } });
-    expect(networkOf(answer)).toMatchObject({ connections: 1, refused: 0, sent_bytes: 5 });
-    const start = tool === "node" ? "cold" : tool;
-    expect(answer).toHaveProperty("response.result.execution.start", start);
-    const rule = `{ host: 127.0.0.1, ports: [${port}], private: true }`;
-    const lines = await linesOf(tool);
-    expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
-    const { audit, time, worker, call, request, task, agent, ...own } = lines[1]!;
-    expect([audit, time, worker, call, request, task, agent]).not.toContain(undefined);
-    expect(own).toEqual({
-      ...{ event: "egress", tool, user: "user-42", session: "web-1" },
-      ...{ address: "127.0.0.1", port, verdict: "allowed", rule },
-      ...{ sentBytes: 5, receivedBytes: 14, durationMs: millis },
-    });
-    // Both listen.
-    for (const [host, other] of [
-      ["127.0.0.1", otherPort],
-      ["127.0.0.2", port],
-    ] as const) {
-      const refused = await rig.call(tool, { host, port: other });
-      expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
-    }
-  },
-);
+const reachesItsList = async (tool: string): Promise<void> => {
+  if (tool === "pool" || tool === "template") await rig.untilWaiting(tool);
+  const answer = await rig.call(tool, { host: "127.0.0.1", port });
+  expect(answer).toMatchObject({ toolResult: { told: "hello yourself" } });
+  expect(networkOf(answer)).toMatchObject({ connections: 1, refused: 0, sent_bytes: 5 });
+  const start = tool === "node" ? "cold" : tool;
+  expect(answer).toHaveProperty("response.result.execution.start", start);
+  const rule = `{ host: 127.0.0.1, ports: [${port}], private: true }`;
+  const lines = await linesOf(tool);
+  expect(lines.map(({ event }) => event)).toEqual(["call.start", "egress", "call.end"]);
+  const { audit, time, worker, call, request, task, agent, ...own } = lines[1]!;
+  expect([audit, time, worker, call, request, task, agent]).not.toContain(undefined);
+  expect(own).toEqual({
+    ...{ event: "egress", tool, user: "user-42", session: "web-1" },
+    ...{ address: "127.0.0.1", port, verdict: "allowed", rule },
+    ...{ sentBytes: 5, receivedBytes: 14, durationMs: millis },
+  });
+  // Both listen.
+  for (const [host, other] of [
+    ["127.0.0.1", otherPort],
+    ["127.0.0.2", port],
+  ] as const) {
+    const refused = await rig.call(tool, { host, port: other });
+    expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
+  }
+};
+const reachesItsListTitle =
+  "a tool reaches what its list names and nothing else, from a start that is %s";
+test.for(["pool", "node"])(reachesItsListTitle, reachesItsList);
+test.for(["cold", "template"])(reachesItsListTitle, { tags: "full" }, reachesItsList);
 
 test(
   "a tool with a credential that the operator does not allow is not served",
@@ -262,19 +263,20 @@ test(
   },
 );
 
-test.each(["cold", "pool", "template"])(
-  "a tool with a credential trusts the worker and has a placeholder, from a start that is %s",
-  async (start) => {
-    const tool = `trusting_${start}`;
-    if (start !== "cold") await rig.untilWaiting(tool);
-    const answer = await rig.call(tool, {});
-    expect(answer).toHaveProperty("response.result.execution.start", start);
-    const { toolResult } = answer as { toolResult: Record<string, unknown> };
-    expect(toolResult).toMatchObject({ NODE_EXTRA_CA_CERTS: 1, same: true });
-    expect(toolResult["SSL_CERT_FILE"]).toBeGreaterThan(50);
-    expect(toolResult["token"]).toMatch(/^placeholder-[0-9a-f]{32}$/);
-  },
-);
+const trusts = async (start: string): Promise<void> => {
+  const tool = `trusting_${start}`;
+  if (start !== "cold") await rig.untilWaiting(tool);
+  const answer = await rig.call(tool, {});
+  expect(answer).toHaveProperty("response.result.execution.start", start);
+  const { toolResult } = answer as { toolResult: Record<string, unknown> };
+  expect(toolResult).toMatchObject({ NODE_EXTRA_CA_CERTS: 1, same: true });
+  expect(toolResult["SSL_CERT_FILE"]).toBeGreaterThan(50);
+  expect(toolResult["token"]).toMatch(/^placeholder-[0-9a-f]{32}$/);
+};
+const trustsTitle =
+  "a tool with a credential trusts the worker and has a placeholder, from a start that is %s";
+test.for(["template"])(trustsTitle, trusts);
+test.for(["cold", "pool"])(trustsTitle, { tags: "full" }, trusts);
 
 test(
   "the audit log has a connection that the tool leaves open, before the end of the call",
@@ -288,20 +290,21 @@ test(
   },
 );
 
-test.each(["cold", "pool", "template"])(
-  "a tool with a list has the variables of its proxy, and others as they are, from a start that is %s",
-  async (start) => {
-    const tool = `proxied_${start}`;
-    if (start !== "cold") await rig.untilWaiting(tool);
-    const answer = await rig.call(tool, {});
-    expect(answer).toHaveProperty("response.result.execution.start", start);
-    const [proxy, without] = ["http://127.0.0.1:3128", "localhost,127.0.0.1,::1,127.0.0.0/8"];
-    expect(answer).toHaveProperty("toolResult", {
-      ...{ HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, https_proxy: proxy },
-      ...{ NO_PROXY: without, no_proxy: without, ALL_PROXY: elsewhere, all_proxy: null },
-    });
-  },
-);
+const hasVariables = async (start: string): Promise<void> => {
+  const tool = `proxied_${start}`;
+  if (start !== "cold") await rig.untilWaiting(tool);
+  const answer = await rig.call(tool, {});
+  expect(answer).toHaveProperty("response.result.execution.start", start);
+  const [proxy, without] = ["http://127.0.0.1:3128", "localhost,127.0.0.1,::1,127.0.0.0/8"];
+  expect(answer).toHaveProperty("toolResult", {
+    ...{ HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, https_proxy: proxy },
+    ...{ NO_PROXY: without, no_proxy: without, ALL_PROXY: elsewhere, all_proxy: null },
+  });
+};
+const hasVariablesTitle =
+  "a tool with a list has the variables of its proxy, and others as they are, from a start that is %s";
+test.for(["template"])(hasVariablesTitle, hasVariables);
+test.for(["cold", "pool"])(hasVariablesTitle, { tags: "full" }, hasVariables);
 
 test("a tool without a list has the variables that its entry passes on", async () => {
   const answer = await rig.call("unlisted", {});

@@ -25,7 +25,7 @@ def sleeps(seconds: float):
 const add: RigTool = { module: "calls", function: "add", allowed_callers: ["programmatic"] };
 
 describe("an entry for programs", () => {
-  test("runs TypeScript and JavaScript, which call tools", async () => {
+  test("runs TypeScript and JavaScript, which call tools", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: { add, run: { runtime: "code", gateway: { tools: ["add"] } } },
       files,

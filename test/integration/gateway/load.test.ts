@@ -45,7 +45,7 @@ test(
 
 test(
   "of 300,000 requests whose answers a tool does not read, the worker reads few",
-  { tags: "promise-G4" },
+  { tags: ["full", "promise-G4"] },
   async () => {
     const parameters = { type: "object", description: "x".repeat(16_384) };
     await using rig = await startRig({

@@ -23,14 +23,18 @@ const MiB = 1024 * 1024;
 type Variables = Readonly<Record<string, string>>;
 
 /** Variables of the stores; another one is another row. */
-const stores: Readonly<Record<string, () => Promise<Variables>>> = {
-  filesystem: async () => ({
+const stores: readonly [kind: string, () => Promise<Variables>, tags: string[]][] = [
+  ["filesystem", filesystemVariables, []],
+  ["s3", () => Promise.resolve(s3Variables()), ["full"]],
+  ["gcs", () => Promise.resolve(gcsVariables(gcsServer(), bucket)), ["full"]],
+];
+
+async function filesystemVariables(): Promise<Variables> {
+  return {
     ARTIFACT_SERVICE_TYPE: "filesystem",
     ARTIFACT_BASE_PATH: join(await newDirectory(), "store"),
-  }),
-  s3: () => Promise.resolve(s3Variables()),
-  gcs: () => Promise.resolve(gcsVariables(gcsServer(), bucket)),
-};
+  };
+}
 
 function s3Variables(): Variables {
   return variablesOf(server(), bucket);
@@ -55,7 +59,7 @@ function succeeded(stdout: string, stderr = ""): CliResult {
   return { exitCode: 0, stdout, stderr };
 }
 
-describe.each(Object.entries(stores))("harness artifact with the store %s", (_kind, variables) => {
+const withStore = (variables: () => Promise<Variables>): void => {
   test("puts a file, and gets it by name and version", async () => {
     const { run, directory } = await newPlace(await variables());
     const [first, second] = [Buffer.alloc(6 * MiB, "first"), Buffer.from("second")];
@@ -202,7 +206,9 @@ describe.each(Object.entries(stores))("harness artifact with the store %s", (_ki
     expect(await readFile(path, "utf8")).toBe("new");
     expect(await readdir(directory)).toEqual(["a.txt"]);
   });
-});
+};
+for (const [kind, variables, tags] of stores)
+  describe(`harness artifact with the store ${kind}`, { tags }, () => withStore(variables));
 
 describe("harness artifact", () => {
   test("says why the store failed, with the words of the service", async () => {
@@ -267,7 +273,7 @@ describe("harness artifact", () => {
   });
 
   test("leaves no file whose metadata cannot be saved", async () => {
-    const variables = await stores["filesystem"]!();
+    const variables = await filesystemVariables();
     const { run, user, session } = await newPlace(variables);
     const directory = join(variables["ARTIFACT_BASE_PATH"]!, "harness", user, session);
     await mkdir(directory, { recursive: true });
@@ -323,7 +329,7 @@ describe("harness artifact", () => {
     expect([...objects.keys()].filter((key) => key.includes(session))).toEqual([]);
   });
 
-  test("leaves nothing of standard input when it is interrupted", async () => {
+  test("leaves nothing of standard input when it is interrupted", { tags: "full" }, async () => {
     const TMPDIR = await newDirectory();
     const base = join(await newDirectory(), "store");
     const variables = { ARTIFACT_SERVICE_TYPE: "filesystem", ARTIFACT_BASE_PATH: base, TMPDIR };

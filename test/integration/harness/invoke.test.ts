@@ -160,7 +160,7 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     expect(stderr).toContain("SAM_NAMESPACE");
   });
 
-  test("calls once more when the tool is not available", async () => {
+  test("calls once more when the tool is not available", { tags: "full" }, async () => {
     const { run, worker } = await setScene((_request, reply) =>
       worker.requests.length === 1
         ? reply.error("TOOL_NOT_AVAILABLE", "gone")
@@ -245,7 +245,7 @@ describe("harness invoke", { timeout: timeoutMs }, () => {
     }
   });
 
-  test("ends with 130 once its cancelled call is answered", async () => {
+  test("ends with 130 once its cancelled call is answered", { tags: "full" }, async () => {
     const isCancelled = Promise.withResolvers<void>();
     const { environment, broker, worker } = await setScene(async (_request, reply) => {
       await isCancelled.promise;
@@ -282,7 +282,7 @@ describe("harness invoke --wait-for-worker", { timeout: timeoutMs }, () => {
     expect(worker.requests.filter(({ params }) => "task_id" in params)).toHaveLength(1);
   });
 
-  test("gives up after --timeout, and names the topic", async () => {
+  test("gives up after --timeout, and names the topic", { tags: "full" }, async () => {
     const broker = await startDevBroker();
     onTestFinished(() => broker[Symbol.asyncDispose]());
     const { exitCode, stderr } = await runCli([

@@ -104,16 +104,20 @@ describe("Python in a virtual environment", () => {
     expect(await isSeen(runner, () => writeFile(path, "22"))).toBe(true);
   });
 
-  test("has changed when pip upgrades a package, and when it makes one editable", async () => {
-    await using runner = await open();
-    const from = join(packages, "installed-1.0.dist-info");
-    const to = join(packages, "installed-1.1.dist-info");
-    expect(await isSeen(runner, () => rename(from, to))).toBe(true);
-    const link = join(packages, "other.pth");
-    expect(await isSeen(runner, () => writeFile(link, "/elsewhere\n"))).toBe(true);
-  });
+  test(
+    "has changed when pip upgrades a package, and when it makes one editable",
+    { tags: "full" },
+    async () => {
+      await using runner = await open();
+      const from = join(packages, "installed-1.0.dist-info");
+      const to = join(packages, "installed-1.1.dist-info");
+      expect(await isSeen(runner, () => rename(from, to))).toBe(true);
+      const link = join(packages, "other.pth");
+      expect(await isSeen(runner, () => writeFile(link, "/elsewhere\n"))).toBe(true);
+    },
+  );
 
-  test("has changed with a package that is worked on", async () => {
+  test("has changed with a package that is worked on", { tags: "full" }, async () => {
     await using runner = await open();
     const path = join(project, "deep/module.py");
     expect(await isSeen(runner, () => appendFile(path, "changed = True\n"))).toBe(true);
@@ -126,7 +130,7 @@ describe("Python in a virtual environment", () => {
     expect(await isSeen(runner, () => rename(other, pythonBin))).toBe(true);
   });
 
-  test("has not changed with what no tool loads", async () => {
+  test("has not changed with what no tool loads", { tags: "full" }, async () => {
     await using runner = await open();
     expect(await isSeen(runner, () => writeFile(join(base, "notes"), ""))).toBe(false);
   });

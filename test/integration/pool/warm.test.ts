@@ -158,7 +158,7 @@ describe("a sandbox that waits with a part of the host", () => {
   }
   const args = { path: "/data/file" };
 
-  test("serves calls as long as that is what it was", async () => {
+  test("serves calls as long as that is what it was", { tags: "full" }, async () => {
     await using scene = await withMount();
     expect(await call(scene.rig, "tool", args)).toEqual({
       start: "pool",

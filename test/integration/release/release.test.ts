@@ -151,7 +151,7 @@ describe("a release is refused", () => {
     throw new Error("was released");
   };
 
-  test("for a dirty tree", () => {
+  test("for a dirty tree", { tags: "full" }, () => {
     runCi();
     write("stray.txt", "");
     expect(refusal()).toBe("- the tree is dirty:\n?? stray.txt");

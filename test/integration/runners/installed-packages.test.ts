@@ -24,9 +24,9 @@ async function openBareHost(): Promise<SandboxBackend> {
 
 type OpenBackend = (context: TestContext) => Promise<SandboxBackend>;
 
-const backends: readonly [string, OpenBackend][] = [
-  ["in bubblewrap", openBubblewrap],
-  ["on the bare host", openBareHost],
+const backends: readonly [string, OpenBackend, tags: string[]][] = [
+  ["in bubblewrap", openBubblewrap, ["promise-S31"]],
+  ["on the bare host", openBareHost, ["full"]],
 ];
 
 /** As `pip install --target` leaves two packages, a program and a `.pth` file. */
@@ -91,10 +91,8 @@ const foundInPython = (version: string) => ({
 const pythonFiles = { "uses.py": pythonTool, "own.py": 'WORD = "the tool\'s"\n' };
 
 describe("packages of a Python tool", () => {
-  test.for(backends)(
-    "conflict with those of no other, %s",
-    { tags: "promise-S31" },
-    async ([, open], context) => {
+  for (const [where, open, tags] of backends)
+    test(`conflict with those of no other, ${where}`, { tags }, async (context) => {
       const backend = await open(context);
       const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
       for (const version of ["1.0", "2.0"])
@@ -108,8 +106,7 @@ describe("packages of a Python tool", () => {
       expect(results).toMatchObject(
         ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInPython(version) })),
       );
-    },
-  );
+    });
 
   test("are read-only", { tags: "promise-S31" }, async (context) => {
     const backend = await openBubblewrap(context);
@@ -190,10 +187,9 @@ const nodeEntry = (name: string, changes = {}) =>
   tool(name, { runtime: "node", module: "deep/uses.ts", start: "cold", ...changes });
 
 describe("packages of a Node tool", () => {
-  test.for(backends)(
-    "conflict with those of no other, and go before those beside the tools, %s",
-    { tags: "promise-S31" },
-    async ([, open], context) => {
+  const others = "conflict with those of no other, and go before those beside the tools";
+  for (const [where, open, tags] of backends)
+    test(`${others}, ${where}`, { tags }, async (context) => {
       const backend = await open(context);
       const { call, installations } = await openToolStarts({ backend, nodeFiles });
       for (const version of ["1.0", "2.0"])
@@ -202,8 +198,7 @@ describe("packages of a Node tool", () => {
       expect(results).toMatchObject(
         ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInNode(version) })),
       );
-    },
-  );
+    });
 });
 
 const idle = { warm: { min: 1, max: 1 } };

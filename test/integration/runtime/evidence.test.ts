@@ -44,7 +44,7 @@ test("the table has each limit, and each backend that has limits of its own", ()
 });
 
 describe.each([
-  { kind: "bubblewrap", like: "bubblewrap", tags: [] },
+  { kind: "bubblewrap", like: "bubblewrap", tags: ["full"] },
   { kind: "wasm", like: "wasm", tags: [] },
   { kind: "docker", like: "docker", tags: ["full"] },
   { kind: "containerd", like: "containerd", tags: ["full"] },

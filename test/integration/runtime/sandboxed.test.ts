@@ -46,8 +46,11 @@ test("code of a tool can execute code, on one slot", { tags: "full" }, async () 
   expect(results.map(({ value }) => value)).toEqual([3, 3, 3]);
 });
 
-test("a gateway serves more calls than one execution may make, and survives its refusals", async () => {
-  const refused = `
+test(
+  "a gateway serves more calls than one execution may make, and survives its refusals",
+  { tags: "full" },
+  async () => {
+    const refused = `
 made = 0
 for _ in range(200):
     try:
@@ -55,12 +58,13 @@ for _ in range(200):
     except Exception:
         made += 1
 __out = made`;
-  const ended = backend.execute({ code: refused, gateway, language: "python" });
-  await expect(ended).rejects.toMatchObject({ code: "RESOURCE_LIMIT" });
-  const code = `for n in range(120): await tools.call("math:add", {"a": n, "b": 1})\n__out = n`;
-  const { value } = await backend.execute({ code, gateway, language: "python" });
-  expect(value).toBe(119);
-});
+    const ended = backend.execute({ code: refused, gateway, language: "python" });
+    await expect(ended).rejects.toMatchObject({ code: "RESOURCE_LIMIT" });
+    const code = `for n in range(120): await tools.call("math:add", {"a": n, "b": 1})\n__out = n`;
+    const { value } = await backend.execute({ code, gateway, language: "python" });
+    expect(value).toBe(119);
+  },
+);
 
 test("a larger limit than the profile's is the profile's", async () => {
   const code = "import resource\n__out = resource.getrlimit(resource.RLIMIT_NOFILE)[0]";

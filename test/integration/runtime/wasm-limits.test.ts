@@ -143,7 +143,7 @@ describe("memory", () => {
     expect(() => memory.grow(1)).toThrow(RangeError);
   });
 
-  it("cannot be stretched by holes", async () => {
+  it("cannot be stretched by holes", { tags: "full" }, async () => {
     const code = `
       let kept = [];
       for (let size = 16; size < 2 ** 20; size *= 2) {

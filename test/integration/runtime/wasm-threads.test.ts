@@ -48,7 +48,7 @@ it("run 50 programs at once, a few at a time", { tags: "full" }, async () => {
   expect(most).toBeLessThanOrEqual(3);
 });
 
-it("go on with the next after programs that had to be ended", async () => {
+it("go on with the next after programs that had to be ended", { tags: "full" }, async () => {
   await using wasm = await openWasm({ maxThreads: 2 });
   const codes = ["for (;;);", "const a = []; for (;;) a.push([1])", "1 + 1", "throw 1"];
   const limits = [{ cpuQuotaMillis: 50 }, { memoryBytes: 2 ** 24 }, {}, {}];

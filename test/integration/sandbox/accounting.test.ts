@@ -268,28 +268,36 @@ in_processes(4, hold)`;
       expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
 
-    test("processes share what they were forked with", { tags: "promise-E2" }, async (context) => {
-      const backend = await backendFor(context);
-      const program = `
+    test(
+      "processes share what they were forked with",
+      { tags: ["full", "promise-E2"] },
+      async (context) => {
+        const backend = await backendFor(context);
+        const program = `
 held = b"x" * (75 << 20)
 in_processes(6, lambda number: held[number << 20])`;
-      const report = await run(backend, program, { limits: little });
-      expect(report).toMatchObject(wentOn);
-      expect(report.usage.peakMemoryBytes).toBeLessThan(little.memoryBytes);
-    });
+        const report = await run(backend, program, { limits: little });
+        expect(report).toMatchObject(wentOn);
+        expect(report.usage.peakMemoryBytes).toBeLessThan(little.memoryBytes);
+      },
+    );
 
-    test("it maps shared memory again and again, and as much of its own after that", async (context) => {
-      const backend = await backendFor(context);
-      const limits = { memoryBytes: 128 * MiB };
-      const program = `
+    test(
+      "it maps shared memory again and again, and as much of its own after that",
+      { tags: "full" },
+      async (context) => {
+        const backend = await backendFor(context);
+        const limits = { memoryBytes: 128 * MiB };
+        const program = `
 for _ in range(4):
     shared = mmap.mmap(-1, 70 << 20)
     shared.write(bytes(70 << 20))
     shared.close()
     own = b"x" * (70 << 20)
     del own`;
-      expect(await run(backend, program, { limits })).toMatchObject(wentOn);
-    });
+        expect(await run(backend, program, { limits })).toMatchObject(wentOn);
+      },
+    );
 
     test("processes map the same shared memory", async (context) => {
       const backend = await backendFor(context);

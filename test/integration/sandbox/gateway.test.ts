@@ -138,9 +138,9 @@ function answer(gateway: Duplex | undefined, structured: (request: Request) => o
   });
 }
 
-const quickWays = ["cold", "template"] as const;
-/** They pass the channel as a cold start does. */
-const otherWays = ["pool", "host"] as const;
+const quickWays = ["template"] as const;
+/** They pass the channel as a descriptor of the command. */
+const otherWays = ["cold", "pool", "host"] as const;
 type Way = (typeof quickWays | typeof otherWays)[number] | "path";
 
 interface Options {
@@ -325,19 +325,19 @@ describe.for(quickWays)("without a gateway, by the start %s,", (way) => {
   });
 });
 
-test.for(["cold", "pool", "host"] as const)(
-  "a Node tool has a gateway, which no program inherits, by the start %s",
-  async (way, context) => {
-    const { call } = await open(context, way, "talk", { runtime: "node" });
-    const result = await call({}, ({ execution }) => {
-      const { gateway } = execution;
-      gateway!.on("data", (ping: Buffer) => gateway!.write(`${ping.toString()}, pong`)).resume();
-    });
-    const { heard, child } = result as { heard: string; child: string[] };
-    expect(heard).toBe("ping, pong");
-    expect(child).not.toContain(String(gatewayFd));
-  },
-);
+const nodeHasGateway = async (way: Way, context: TestContext): Promise<void> => {
+  const { call } = await open(context, way, "talk", { runtime: "node" });
+  const result = await call({}, ({ execution }) => {
+    const { gateway } = execution;
+    gateway!.on("data", (ping: Buffer) => gateway!.write(`${ping.toString()}, pong`)).resume();
+  });
+  const { heard, child } = result as { heard: string; child: string[] };
+  expect(heard).toBe("ping, pong");
+  expect(child).not.toContain(String(gatewayFd));
+};
+const ofNode = "a Node tool has a gateway, which no program inherits, by the start %s";
+test.for(["pool"] as const)(ofNode, nodeHasGateway);
+test.for(["cold", "host"] as const)(ofNode, { tags: "full" }, nodeHasGateway);
 
 test.for(["pool", "template"] as const)(
   "idle sandboxes with a gateway leave no descriptor: %s",

@@ -224,8 +224,11 @@ threading.Thread(target=grow, daemon=True).start()`;
     await parked.lost;
   });
 
-  test("while its call is staged: what the tool adds to an input counts", async (context) => {
-    const source = `
+  test(
+    "while its call is staged: what the tool adds to an input counts",
+    { tags: "full" },
+    async (context) => {
+      const source = `
 import os, threading, time
 def grow():
     # For a moment the file is there, and not yet the tool's.
@@ -238,11 +241,12 @@ def grow():
             time.sleep(0.05)
     time.sleep(600)
 threading.Thread(target=grow, daemon=True).start()`;
-    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
-    await using parked = await park();
-    await parked.workDir.writeInput("data", { body: Readable.from("1") }, never);
-    await parked.lost;
-  });
+      const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+      await using parked = await park();
+      await parked.workDir.writeInput("data", { body: Readable.from("1") }, never);
+      await parked.lost;
+    },
+  );
 
   test("while its call is staged, whose inputs do not count", async (context) => {
     const source = "def run():\n    return {}";
@@ -258,8 +262,11 @@ threading.Thread(target=grow, daemon=True).start()`;
     expect(await execution.exited).toMatchObject({ exitCode: 0, exceeded: undefined });
   });
 
-  test("in its call, where inputs count as little as in any other", async (context) => {
-    const source = `
+  test(
+    "in its call, where inputs count as little as in any other",
+    { tags: "full" },
+    async (context) => {
+      const source = `
 import time
 def run():
     open("output/half", "wb").write(bytes(5_000_000))
@@ -267,18 +274,19 @@ def run():
     time.sleep(0.5)
     open("output/other", "wb").write(bytes(5_000_000))
     time.sleep(600)`;
-    const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
-    await using parked = await park();
-    await parked.workDir.writeInput(
-      "data",
-      { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
-      never,
-    );
-    const execution = await wake(parked);
-    const { exceeded } = await execution.exited;
-    expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });
-    expect(exceeded!.peak).toBeLessThan(16 * MiB);
-  });
+      const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
+      await using parked = await park();
+      await parked.workDir.writeInput(
+        "data",
+        { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
+        never,
+      );
+      const execution = await wake(parked);
+      const { exceeded } = await execution.exited;
+      expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });
+      expect(exceeded!.peak).toBeLessThan(16 * MiB);
+    },
+  );
 
   test.for([
     ["with a control group", false],

@@ -43,7 +43,7 @@ const limits = {
   ARTIFACT_MAX_OUTPUTS: "3",
 };
 
-describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
+const withStore = (kind: string, variables: () => Record<string, string>): void => {
   let rig: Rig;
 
   beforeAll(async () => {
@@ -162,4 +162,8 @@ describe.each(Object.entries(stores))("the store %s", (kind, variables) => {
       createdArtifacts: ["0.txt", "1.txt", "2.txt"].map((filename) => ({ filename, version: 0 })),
     });
   });
-});
+};
+for (const [kind, variables] of Object.entries(stores))
+  describe(`the store ${kind}`, { tags: kind === "s3" ? [] : ["full"] }, () =>
+    withStore(kind, variables),
+  );

@@ -151,7 +151,7 @@ describe("a Node tool", () => {
     });
   });
 
-  test("starts no more processes than its profile allows", async () => {
+  test("starts no more processes than its profile allows", { tags: "full" }, async () => {
     const { started, failure } = await result("forks");
     expect(failure).toBe("EAGAIN");
     expect(started).toBeGreaterThan(5);
@@ -300,7 +300,7 @@ describe("code that was compiled ahead", () => {
 });
 
 describe("which tools are served", () => {
-  test("depends on their files, which may come later", async () => {
+  test("depends on their files, which may come later", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: {
         echo: nodeTool("good.js", "echo"),

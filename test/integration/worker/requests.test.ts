@@ -174,7 +174,7 @@ describe("a message on an invoke topic", () => {
 
   test(
     "just below that size is run, and the event loop goes on turning meanwhile",
-    { tags: "promise-O3" },
+    { tags: ["full", "promise-O3"] },
     async () => {
       const message = "x".repeat(4_900_000);
       let turns = 0;

@@ -199,7 +199,7 @@ describe("a stale call", () => {
     await invoker.invoke(stale, context);
     const event = "call.too_old";
     const { sentAtMs } = stale;
-    expect(warn.mock.calls.map(([line]) => line as object)).toMatchObject([
+    expect(warn.mock.calls.map(([line]) => line)).toMatchObject([
       { event, total: 1, sentAtMs, clock: "sender", ageMs: expect.any(Number) as number },
       { event, total: 2 },
     ]);

@@ -90,15 +90,13 @@ export function describeCutSaving(create: Create, failures: FailingObjectStore):
     };
     const repeated = "whose %s of %d bytes is repeated and answered %d is complete";
     test.for<Answered>([
-      ["write", 10, 429, "TooManyRequests"],
       ["write", 10, 403, "AccessDenied"],
       ["complete", largeBytes, 403, "AccessDenied"],
     ])(repeated, isWhole);
-    test.for<Answered>([["complete", largeBytes, 429, "TooManyRequests"]])(
-      repeated,
-      { tags: "full" },
-      isWhole,
-    );
+    test.for<Answered>([
+      ["write", 10, 429, "TooManyRequests"],
+      ["complete", largeBytes, 429, "TooManyRequests"],
+    ])(repeated, { tags: "full" }, isWhole);
 
     test.for(["part", "complete"] as const)(
       "whose %s is refused leaves no version, and no parts",

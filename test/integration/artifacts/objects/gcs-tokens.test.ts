@@ -63,7 +63,7 @@ test("one that is refused at once is asked for once more only", async () => {
   await expect(store.check(never)).resolves.toEqual([]);
 });
 
-test("one that is not renewed hides no save whose answer was lost", async () => {
+test("one that is not renewed hides no save whose answer was lost", { tags: "full" }, async () => {
   await using server = await start();
   const identity = JSON.parse(await readFile(server.credentialsFile, "utf8")) as {
     readonly token_url: string;
@@ -103,7 +103,7 @@ test("one that is not renewed hides no save whose answer was lost", async () => 
   expect(inserts).toBe(1);
 });
 
-test("are asked for four times at most while their server fails", async () => {
+test("are asked for four times at most while their server fails", { tags: "full" }, async () => {
   let requests = 0;
   const tokens = createServer((_request, response) => {
     requests++;

@@ -42,7 +42,7 @@ const sizeBytes = 11 * 1024 * 1024;
 /** Far more than the save waits on a busy machine, and less than its requests one by one. */
 const settledMs = 10_000;
 
-test.for(kinds)("of $name does not hold up a save that is aborted", async (kind) => {
+const holdsUpNoAbort = async (kind: Kind): Promise<void> => {
   let isSilent = false;
   // Ends after the proxy, so that the store does not wait for answers.
   const stack = new AsyncDisposableStack();
@@ -62,4 +62,7 @@ test.for(kinds)("of $name does not hold up a save that is aborted", async (kind)
   expect(await settlesWithin(saving, settledMs, systemClock)).toBe(true);
   expect(await outcome).toBeInstanceOf(NotDeletedError);
   expect(((await outcome) as NotDeletedError).cause).toBe(abort.signal.reason);
-});
+};
+const title = "of $name does not hold up a save that is aborted";
+test.for(kinds.filter(({ name }) => name === "S3"))(title, holdsUpNoAbort);
+test.for(kinds.filter(({ name }) => name !== "S3"))(title, { tags: "full" }, holdsUpNoAbort);

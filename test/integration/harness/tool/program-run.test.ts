@@ -89,10 +89,14 @@ test("a program's value, what it prints, and its calls as a tree are shown", asy
   expect(stderr).toMatch(/calls\.py took \d+ ms as program\n$/);
 });
 
-test("a called tool has the profile of its own entry, whatever that of the calling one", async () => {
-  const { stdout } = await runCli(["tool", "run", home.path, "--tool", "strict"]);
-  expect(JSON.parse(stdout)).toEqual({ own: 128, called: 512 });
-});
+test(
+  "a called tool has the profile of its own entry, whatever that of the calling one",
+  { tags: "full" },
+  async () => {
+    const { stdout } = await runCli(["tool", "run", home.path, "--tool", "strict"]);
+    expect(JSON.parse(stdout)).toEqual({ own: 128, called: 512 });
+  },
+);
 
 const python = { module: "shop.py", code: "def one():\n    return {}\n" };
 const node = { module: "shop.js", code: "export const one = () => ({});\n" };

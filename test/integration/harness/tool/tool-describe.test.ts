@@ -96,7 +96,7 @@ test("a tool is described for people", async () => {
   expect(result.exitCode).toBe(0);
 });
 
-test("a class tool is described by its configuration, for programs", async () => {
+test("a class tool is described by its configuration, for programs", { tags: "full" }, async () => {
   const target = `${join(home.path, "tools.py")}:Greeter`;
   const config = JSON.stringify({ name: "who" });
   const result = await runCli(["tool", "describe", target, "--json", "--config", config]);

@@ -349,18 +349,22 @@ describe("an error of a program", () => {
     });
   });
 
-  test("may come after a while, by a promise, or from deep within a library", async () => {
-    const late = await runProgram(
-      "setTimeout(() => {\n  throw new Error('late')\n});\nawait new Promise((resolve) => setTimeout(resolve, 60_000));",
-    );
-    expect(late.document).toMatchObject({ error: "Program threw Error: late (line 2)" });
-    const promise = await runProgram("const f = async () => {\n  await 1;\n  null.x;\n};\nf()");
-    expect(promise.document).toMatchObject({ error_data: { line: 3 } });
-    const deep = await runProgram("import { dive } from './deep.mjs';\n\ndive(20);", echo, {
-      files: { "deep.mjs": "export const dive = (n) => n === 0 ? null.x : dive(n - 1);" },
-    });
-    expect(deep.document).toMatchObject({ error_data: { line: 3, column: 1 } });
-  });
+  test(
+    "may come after a while, by a promise, or from deep within a library",
+    { tags: "full" },
+    async () => {
+      const late = await runProgram(
+        "setTimeout(() => {\n  throw new Error('late')\n});\nawait new Promise((resolve) => setTimeout(resolve, 60_000));",
+      );
+      expect(late.document).toMatchObject({ error: "Program threw Error: late (line 2)" });
+      const promise = await runProgram("const f = async () => {\n  await 1;\n  null.x;\n};\nf()");
+      expect(promise.document).toMatchObject({ error_data: { line: 3 } });
+      const deep = await runProgram("import { dive } from './deep.mjs';\n\ndive(20);", echo, {
+        files: { "deep.mjs": "export const dive = (n) => n === 0 ? null.x : dive(n - 1);" },
+      });
+      expect(deep.document).toMatchObject({ error_data: { line: 3, column: 1 } });
+    },
+  );
 
   test.for([
     ["async function save() {\n  await 0;\n  throw new Error('not saved');\n}", "save()", "Error"],

@@ -169,24 +169,34 @@ const usesNode = async (context: TestContext, options: Partial<TemplateHostOptio
 
 test("a child can use every part of Node", { timeout: 60_000 }, (context) => usesNode(context));
 
-test("a child can use threads, or the module is unfit for a template", async (context) => {
-  const module = "threads.mjs";
-  const host = await openHost(context, "", { module, toolsFrom: fixtures });
-  const opened = await host.openTemplate().catch((error: unknown) => error);
-  if (opened instanceof SandboxError) {
-    expect(opened).toMatchObject({
-      isUnfit: true,
-      message: expect.stringMatching(/a fork of Node/),
-    });
-    return;
-  }
-  await using template = opened as Template;
-  const answer = await host.call(template, "threads");
-  expect(answer).toMatchObject({ result: { made: 5_000_000, status: 0 } });
-});
+test(
+  "a child can use threads, or the module is unfit for a template",
+  { tags: "full" },
+  async (context) => {
+    const module = "threads.mjs";
+    const host = await openHost(context, "", { module, toolsFrom: fixtures });
+    const opened = await host.openTemplate().catch((error: unknown) => error);
+    if (opened instanceof SandboxError) {
+      expect(opened).toMatchObject({
+        isUnfit: true,
+        message: expect.stringMatching(/a fork of Node/),
+      });
+      return;
+    }
+    await using template = opened as Template;
+    const answer = await host.call(template, "threads");
+    expect(answer).toMatchObject({ result: { made: 5_000_000, status: 0 } });
+  },
+);
 
-const usualEndings = ["throws", "exits", "is killed", "runs out of memory"];
-const otherEndings = ["aborts", "throws later", "throws in its listener", "never ends"];
+const usualEndings = ["throws", "exits", "is killed"];
+const otherEndings = [
+  "runs out of memory",
+  "aborts",
+  "throws later",
+  "throws in its listener",
+  "never ends",
+];
 const endsAsCold = async (how: string, context: TestContext): Promise<void> => {
   const limits = { memoryBytes: 128 * MiB };
   const options = { module: "works.mjs", toolsFrom: fixtures, limits };
@@ -241,13 +251,13 @@ describe("a module is unfit for a template of Node that", () => {
       "contexts of node:vm",
     ],
     ["has loaded SQLite", 'import "node:sqlite";', "node:sqlite"],
+  ];
+  const others: readonly UnfitCase[] = [
     [
       "has made a resolver",
       'import { Resolver } from "node:dns";\nglobalThis.kept = new Resolver();',
       "resolver of node:dns",
     ],
-  ];
-  const others: readonly UnfitCase[] = [
     [
       "leaves a server",
       'import { createServer } from "node:net";\nawait new Promise((done) => createServer().listen("/tmp/s", done).unref());',

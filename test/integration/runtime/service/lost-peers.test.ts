@@ -23,11 +23,12 @@ async function failureOf(execution: Promise<unknown>): Promise<RuntimeError> {
   return error as RuntimeError;
 }
 
+type Signal = "SIGKILL" | "SIGSTOP";
+const killed = ["is killed", "SIGKILL"] as const;
+const stopped = ["is stopped", "SIGSTOP"] as const;
+
 describe("a far side", () => {
-  test.each([
-    ["is killed", "SIGKILL"],
-    ["is stopped", "SIGSTOP"],
-  ] as const)("that %s ends its executions and their calls", async (_, signal) => {
+  const endsItsExecutions = async ([, signal]: readonly [string, Signal]): Promise<void> => {
     await using far = await ServedProcess.start();
     await using backend = await openRemote({ url: far.url, pingIntervalMs });
     const request = requestOf(["call", "text:wait", {}]);
@@ -36,9 +37,12 @@ describe("a far side", () => {
     far.child.kill(signal);
     expect(await failed).toMatchObject({ code: "RUNTIME_UNAVAILABLE", retryable: true });
     expect(request.tools.waiting).toBe(0);
-  });
+  };
+  const title = "that %s ends its executions and their calls";
+  test.for([killed])(title, endsItsExecutions);
+  test.for([stopped])(title, { tags: "full" }, endsItsExecutions);
 
-  test("that is stopped ends an abort, too", async () => {
+  test("that is stopped ends an abort, too", { tags: "full" }, async () => {
     await using far = await ServedProcess.start();
     await using backend = await openRemote({ url: far.url, pingIntervalMs });
     const request = requestOf(["call", "text:wait", {}]);
@@ -72,7 +76,7 @@ describe("a far side", () => {
     expect(failure.message).toContain("ECONNREFUSED");
   });
 
-  test("that answers is not lost, however long its code runs", async () => {
+  test("that answers is not lost, however long its code runs", { tags: "full" }, async () => {
     await using far = await ServedProcess.start({ pingIntervalMs });
     await using backend = await openRemote({ url: far.url, pingIntervalMs });
     const request = { ...requestOf(["print", "a"], ["wait"]), timeoutMs: 6 * pingIntervalMs };
@@ -81,14 +85,13 @@ describe("a far side", () => {
 });
 
 describe("a caller", () => {
-  test.each([
-    ["is killed", "SIGKILL"],
-    ["is stopped", "SIGSTOP"],
-  ] as const)("that %s ends its execution", async (_, signal) => {
+  const endsItsExecution = async ([, signal]: readonly [string, Signal]): Promise<void> => {
     await using far = await ServedProcess.start({ pingIntervalMs });
     await using caller = new CallingProcess(far.url, codeOf(["wait"]));
     await far.says(/^started$/m);
     caller.child.kill(signal);
     await far.says(/^aborted$/m);
-  });
+  };
+  test.for([stopped])("that %s ends its execution", endsItsExecution);
+  test.for([killed])("that %s ends its execution", { tags: "full" }, endsItsExecution);
 });

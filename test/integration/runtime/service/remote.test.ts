@@ -86,7 +86,7 @@ describe("a remote backend", () => {
     expect(described.value).toMatchObject({ id: "math:add", notes: expect.any(String) });
   });
 
-  test("takes large arguments and results", async () => {
+  test("takes large arguments and results", { tags: "full" }, async () => {
     const text = "é".repeat(200_000);
     const { value } = await backend.execute(requestOf(["call", "text:echo", { text }]));
     expect(value).toMatchObject({ structured: { args: { text } } });
@@ -94,7 +94,7 @@ describe("a remote backend", () => {
     expect(large.value).toHaveLength(20_000_000);
   });
 
-  test("has more calls than fit at once", async () => {
+  test("has more calls than fit at once", { tags: "full" }, async () => {
     const calls = ["calls", 200, "text:echo", { text: "x".repeat(50_000) }] as const;
     const gateway = gatewayOf(...setUp().tools.list);
     const { value, toolCalls } = await backend.execute({ code: codeOf(calls), gateway });

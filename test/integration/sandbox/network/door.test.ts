@@ -36,12 +36,7 @@ own = socket.create_connection(("127.0.0.1", 81))
 print(flush=True)
 `;
 
-const ways = [
-  { way: "native code", nativePath: undefined },
-  { way: "a fork", nativePath: "/nowhere/native.so" },
-];
-
-describe.each(ways)("sockets of a sandbox by $way", ({ nativePath }) => {
+const socketsBy = (nativePath: string | undefined): void => {
   const openDoor = (): Door => {
     const options = { pythonBin, uid: undefined };
     const door = new Door(nativePath === undefined ? options : { ...options, nativePath });
@@ -213,7 +208,9 @@ describe.each(ways)("sockets of a sandbox by $way", ({ nativePath }) => {
     for (const pid of [inside, door])
       await vi.waitFor(() => expect(isGone(pid)).toBe(true), patience);
   });
-});
+};
+describe("sockets of a sandbox by native code", () => socketsBy(undefined));
+describe("sockets of a sandbox by a fork", { tags: "full" }, () => socketsBy("/nowhere/native.so"));
 
 interface Held {
   readonly sandbox: HeldSandbox;

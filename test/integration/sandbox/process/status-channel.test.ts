@@ -223,7 +223,7 @@ print(written)`,
     return Number(written);
   }
 
-  test("is slowed down, while everything else goes on", async () => {
+  test("is slowed down, while everything else goes on", { tags: "full" }, async () => {
     using pipe = await openChannel();
     let isOver = false;
     const flooding = flood(pipe.path).finally(() => (isOver = true));

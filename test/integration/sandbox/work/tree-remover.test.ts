@@ -175,7 +175,7 @@ describe("trees", () => {
 
   test(
     "that somebody holds open are closed to him before they are removed at another attempt",
-    { tags: "promise-E7" },
+    { tags: ["full", "promise-E7"] },
     async (context) => {
       requireRoot(context);
       const tree = await temporaryDirectory();
@@ -202,7 +202,7 @@ describe("trees", () => {
     expect(await readdir(parent)).toEqual([]);
   });
 
-  test("that cannot be removed are told with the reason", async () => {
+  test("that cannot be removed are told with the reason", { tags: "full" }, async () => {
     const [tree] = await makeTrees(1, 2 * maxEntriesForNode);
     // rm(1) refuses such a name.
     await expect(new TreeRemover().remove(`${tree!}/.`)).rejects.toThrow(

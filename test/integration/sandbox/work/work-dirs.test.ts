@@ -680,35 +680,43 @@ describe("the directory of a worker that is gone", () => {
     },
   );
 
-  test("keeps no worker from starting when it cannot be removed, and is told", async (context) => {
-    requireOtherUser(context);
-    const base = await temporaryDirectory();
-    await chown(base, 60_002, 60_002);
-    const abandoned = join(base, `worker-${newId()}`);
-    await mkdir(abandoned);
-    await writeFile(join(abandoned, "of root"), "x");
-    const longAgo = new Date(Date.now() - 3_600_000);
-    await utimes(abandoned, longAgo, longAgo);
-    const worker = new OtherWorker(60_002);
-    expect(await worker.open(base)).toMatch(/^opened/);
-    expect(worker.unremovable).toHaveLength(1);
-    expect(worker.unremovable[0]).toContain(abandoned);
-    expect(await worker.say("take")).toMatch(/^took /);
-  });
+  test(
+    "keeps no worker from starting when it cannot be removed, and is told",
+    { tags: "full" },
+    async (context) => {
+      requireOtherUser(context);
+      const base = await temporaryDirectory();
+      await chown(base, 60_002, 60_002);
+      const abandoned = join(base, `worker-${newId()}`);
+      await mkdir(abandoned);
+      await writeFile(join(abandoned, "of root"), "x");
+      const longAgo = new Date(Date.now() - 3_600_000);
+      await utimes(abandoned, longAgo, longAgo);
+      const worker = new OtherWorker(60_002);
+      expect(await worker.open(base)).toMatch(/^opened/);
+      expect(worker.unremovable).toHaveLength(1);
+      expect(worker.unremovable[0]).toContain(abandoned);
+      expect(await worker.say("take")).toMatch(/^took /);
+    },
+  );
 
-  test("counts as in use where another user's cannot be looked into", async (context) => {
-    requireOtherUser(context);
-    const base = await temporaryDirectory();
-    await chown(base, 60_002, 60_002);
-    const living = new OtherWorker();
-    await living.open(base);
-    const longAgo = new Date(Date.now() - 3_600_000);
-    await utimes(living.root, longAgo, longAgo);
-    const worker = new OtherWorker(60_002);
-    expect(await worker.open(base)).toMatch(/^opened/);
-    expect(worker.unremovable).toEqual([]);
-    expect(await living.say("take")).toMatch(/^took /);
-  });
+  test(
+    "counts as in use where another user's cannot be looked into",
+    { tags: "full" },
+    async (context) => {
+      requireOtherUser(context);
+      const base = await temporaryDirectory();
+      await chown(base, 60_002, 60_002);
+      const living = new OtherWorker();
+      await living.open(base);
+      const longAgo = new Date(Date.now() - 3_600_000);
+      await utimes(living.root, longAgo, longAgo);
+      const worker = new OtherWorker(60_002);
+      expect(await worker.open(base)).toMatch(/^opened/);
+      expect(worker.unremovable).toEqual([]);
+      expect(await living.say("take")).toMatch(/^took /);
+    },
+  );
 });
 
 describe("a directory that cannot hold work directories", () => {

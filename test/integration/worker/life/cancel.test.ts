@@ -279,27 +279,31 @@ describe("a call that its caller cancels while its worker shuts down", () => {
     expect(workers.runs.begun.toSorted()).toEqual(["call", "other"]);
   });
 
-  test("while it waits for the run of another worker is answered by it, and not requeued", async () => {
-    const workers = await MemoryWorkers.prepare();
-    const taken = workers.takeAndDie("repeatable");
-    workers.publish("repeatable", "call");
-    await taken;
-    await workers.markBegun("repeatable", "call");
-    const { worker, said } = await workers.startWorker(1);
-    workers.cancel("call");
-    await vi.waitFor(() => {
-      // A worker hears cancels in order, and logs those of calls that it has.
-      workers.cancel("call", "other");
-      expect(said()).toContain("cancel.ignored");
-    }, patience);
-    expect(await worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
-    await workers.answered("call");
-    expect(workers.answers.get("call")).toMatchObject([
-      { code: "CANCELLED", message: expect.stringContaining("may have run") as unknown },
-    ]);
-    await worker[Symbol.asyncDispose]();
-    await workers.expectAllSettled("repeatable");
-  });
+  test(
+    "while it waits for the run of another worker is answered by it, and not requeued",
+    { tags: "full" },
+    async () => {
+      const workers = await MemoryWorkers.prepare();
+      const taken = workers.takeAndDie("repeatable");
+      workers.publish("repeatable", "call");
+      await taken;
+      await workers.markBegun("repeatable", "call");
+      const { worker, said } = await workers.startWorker(1);
+      workers.cancel("call");
+      await vi.waitFor(() => {
+        // A worker hears cancels in order, and logs those of calls that it has.
+        workers.cancel("call", "other");
+        expect(said()).toContain("cancel.ignored");
+      }, patience);
+      expect(await worker.drain(longMs)).toMatchObject({ requeued: 0, abandoned: 0 });
+      await workers.answered("call");
+      expect(workers.answers.get("call")).toMatchObject([
+        { code: "CANCELLED", message: expect.stringContaining("may have run") as unknown },
+      ]);
+      await worker[Symbol.asyncDispose]();
+      await workers.expectAllSettled("repeatable");
+    },
+  );
 });
 
 const unheard =

@@ -48,31 +48,38 @@ class Volume {
 const says = (word: string) => `def say() -> dict:\n    return {"said": "${word}"}\n`;
 const tool = { module: "words", function: "say" };
 
-test("a worker follows the exchanges of ConfigMaps for manifest and tools", async () => {
-  const base = await reachableDirectory();
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
-  const manifest = await Volume.mount(base, "manifest", {
-    "manifest.yaml": manifestText({ say: tool }),
-  });
-  const tools = await Volume.mount(base, "python", { "words.py": says("first") });
-  await using rig = await startRig({
-    tools: {},
-    environment: {
-      MANIFEST_PATH: join(manifest.directory, "manifest.yaml"),
-      TOOLS_PYTHON_DIR: tools.directory,
-    },
-  });
-  expect(await rig.call("say")).toMatchObject({ toolResult: { said: "first" } });
+test(
+  "a worker follows the exchanges of ConfigMaps for manifest and tools",
+  { tags: "full" },
+  async () => {
+    const base = await reachableDirectory();
+    onTestFinished(() => rm(base, { recursive: true, force: true }));
+    const manifest = await Volume.mount(base, "manifest", {
+      "manifest.yaml": manifestText({ say: tool }),
+    });
+    const tools = await Volume.mount(base, "python", { "words.py": says("first") });
+    await using rig = await startRig({
+      tools: {},
+      environment: {
+        MANIFEST_PATH: join(manifest.directory, "manifest.yaml"),
+        TOOLS_PYTHON_DIR: tools.directory,
+      },
+    });
+    expect(await rig.call("say")).toMatchObject({ toolResult: { said: "first" } });
 
-  await tools.exchange({ "words.py": says("second") });
-  expect(await rig.call("say")).toMatchObject({ toolResult: { said: "second" } });
+    await tools.exchange({ "words.py": says("second") });
+    expect(await rig.call("say")).toMatchObject({ toolResult: { said: "second" } });
 
-  await manifest.exchange({ "manifest.yaml": manifestText({ say: tool, again: tool }) });
-  const topics = () => rig.broker.subscriptions.flatMap(({ patterns }) => [...patterns]);
-  await vi.waitFor(() => expect(topics()).toContain(invokeTopic(namespace, "again")), patience);
-  expect(await rig.call("again")).toMatchObject({ toolResult: { said: "second" } });
+    await manifest.exchange({ "manifest.yaml": manifestText({ say: tool, again: tool }) });
+    const topics = () => rig.broker.subscriptions.flatMap(({ patterns }) => [...patterns]);
+    await vi.waitFor(() => expect(topics()).toContain(invokeTopic(namespace, "again")), patience);
+    expect(await rig.call("again")).toMatchObject({ toolResult: { said: "second" } });
 
-  await manifest.exchange({ "manifest.yaml": "version: 1\ntools: [" });
-  await vi.waitFor(() => expect(rig.logLines.join("\n")).toContain("manifest.unusable"), patience);
-  expect(await rig.call("again")).toMatchObject({ kind: "success" });
-});
+    await manifest.exchange({ "manifest.yaml": "version: 1\ntools: [" });
+    await vi.waitFor(
+      () => expect(rig.logLines.join("\n")).toContain("manifest.unusable"),
+      patience,
+    );
+    expect(await rig.call("again")).toMatchObject({ kind: "success" });
+  },
+);

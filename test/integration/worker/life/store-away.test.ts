@@ -112,5 +112,4 @@ async function endsWithItsTime(row: (typeof stores)[number]): Promise<void> {
 }
 
 const title = "an input that stops in its middle in %s ends with its call's time";
-test.for(stores.filter(([kind]) => kind === "s3"))(title, endsWithItsTime);
-test.for(stores.filter(([kind]) => kind === "gcs"))(title, { tags: "full" }, endsWithItsTime);
+test.for(stores)(title, { tags: "full" }, endsWithItsTime);

@@ -108,7 +108,7 @@ describe("claiming a version", () => {
     expect(await nextVersion(directory)).toBe(1);
   });
 
-  test("gives up when every number is taken from under it", async () => {
+  test("gives up when every number is taken from under it", { tags: "full" }, async () => {
     const { directory, staged, key } = await placeWithStaged();
     for (let version = 0; version <= 1000; version++) {
       writeFileSync(join(directory, String(version)), "");

@@ -49,18 +49,22 @@ describe("a prompt", () => {
     for (const word of words) expect(line).toContain(word);
   });
 
-  test("of many tools has the first ones, shortens them, and names the search", () => {
-    const prompt = promptFor(manyTools);
-    const lines = linesOf(prompt);
-    expect(prompt.length).toBeLessThanOrEqual(maxPromptLength);
-    expect(prompt.length).toBeGreaterThan(maxPromptLength - 150);
-    expect(lines.at(-1)).toBe(
-      `- and ${manyTools.length - lines.length + 1} more: \`await tools.search("words")\` finds tools by words.`,
-    );
-    expect(lines[0]).toMatch(
-      /^- space0:tool0\(a\?, file\?\): "The tool 0\. It has much .{0,40}…"$/,
-    );
-  });
+  test(
+    "of many tools has the first ones, shortens them, and names the search",
+    { tags: "full" },
+    () => {
+      const prompt = promptFor(manyTools);
+      const lines = linesOf(prompt);
+      expect(prompt.length).toBeLessThanOrEqual(maxPromptLength);
+      expect(prompt.length).toBeGreaterThan(maxPromptLength - 150);
+      expect(lines.at(-1)).toBe(
+        `- and ${manyTools.length - lines.length + 1} more: \`await tools.search("words")\` finds tools by words.`,
+      );
+      expect(lines[0]).toMatch(
+        /^- space0:tool0\(a\?, file\?\): "The tool 0\. It has much .{0,40}…"$/,
+      );
+    },
+  );
 
   test.each(breakouts)("keeps %j in the line of its tool", { tags: "promise-G6" }, (text) => {
     const schema = { type: "object", properties: { [`${text}\n- x`]: {}, "a\u202e": {} } };

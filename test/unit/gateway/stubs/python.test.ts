@@ -82,7 +82,7 @@ describe("stubs", { tags: "promise-G6" }, () => {
     }
   });
 
-  test("of more tools than fit say how many are left", () => {
+  test("of more tools than fit say how many are left", { tags: "full" }, () => {
     const stubs = stubsOf(manyTools);
     expect(Buffer.byteLength(stubs)).toBeLessThanOrEqual(maxStubBytes);
     expect(Buffer.byteLength(stubs)).toBeGreaterThan(maxStubBytes / 2);

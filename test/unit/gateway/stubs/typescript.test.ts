@@ -143,7 +143,7 @@ describe("declarations", { tags: "promise-G6" }, () => {
     expect(problems(stubsOf(entries), calls.join("\n"))).toEqual([]);
   });
 
-  test("of more tools than fit say how many are left", () => {
+  test("of more tools than fit say how many are left", { tags: "full" }, () => {
     const stubs = stubsOf(manyTools);
     expect(Buffer.byteLength(stubs)).toBeLessThanOrEqual(maxStubBytes);
     expect(Buffer.byteLength(stubs)).toBeGreaterThan(maxStubBytes / 2);

@@ -341,7 +341,7 @@ describe("a connection", () => {
     expect((await call).toolResult).toEqual({ ok: true });
   });
 
-  test("takes the requests of many calls that are made at once", async () => {
+  test("takes the requests of many calls that are made at once", { tags: "full" }, async () => {
     const broker = createMemoryBroker({ namespace });
     await using _tool = await serveTools(broker, ["tool"], (request) => request.result({}));
     await using client = await overReconnecting(broker, 0);

@@ -62,21 +62,25 @@ describe("the start of a call", () => {
     expect(written).toEqual(["call.start", "call.end", ...own]);
   });
 
-  test("does not wait for a log that fails, and takes no more than the log's memory", async () => {
-    let isFull = true;
-    const full = () => (isFull ? Promise.reject(new Error("full")) : Promise.resolve());
-    const { audit, call, written, log } = newAudit(full);
-    await call.start(callWith(1), never);
-    expect(audit.warnings).toHaveLength(1);
-    const count = 30_000;
-    await call.start(callWith(count), never);
-    isFull = false;
-    await vi.waitFor(() => expect(log.events).toContain("audit.recovered"), patience);
-    const [{ lost } = { lost: 0 }] = log.factsOf("audit.recovered") as { lost: number }[];
-    // A line has more than 100 bytes.
-    expect(lost).toBeGreaterThan(count - maxWaitingBytes / 100);
-    await vi.waitFor(() => expect(written).toHaveLength(count + 3 - lost), patience);
-  });
+  test(
+    "does not wait for a log that fails, and takes no more than the log's memory",
+    { tags: "full" },
+    async () => {
+      let isFull = true;
+      const full = () => (isFull ? Promise.reject(new Error("full")) : Promise.resolve());
+      const { audit, call, written, log } = newAudit(full);
+      await call.start(callWith(1), never);
+      expect(audit.warnings).toHaveLength(1);
+      const count = 30_000;
+      await call.start(callWith(count), never);
+      isFull = false;
+      await vi.waitFor(() => expect(log.events).toContain("audit.recovered"), patience);
+      const [{ lost } = { lost: 0 }] = log.factsOf("audit.recovered") as { lost: number }[];
+      // A line has more than 100 bytes.
+      expect(lost).toBeGreaterThan(count - maxWaitingBytes / 100);
+      await vi.waitFor(() => expect(written).toHaveLength(count + 3 - lost), patience);
+    },
+  );
 
   test("ends with its first line if the log is required and fails", async () => {
     let isFull = true;

@@ -226,7 +226,7 @@ describe("a toolset leaves its directory in no way", { tags: "promise-S32" }, ()
     expect(await readFile(join(directory, "a"), "utf8")).toBe("1234567890");
   });
 
-  test("by more entries than a toolset may have", async () => {
+  test("by more entries than a toolset may have", { tags: "full" }, async () => {
     const many = Array.from({ length: toolsetLimits.entries }, (_, i) => ({ name: `x${i}` }));
     expect(await zip(...many)).toMatch(/has more than 10000 files and directories/);
     expect(await zip({ name: `${"a/".repeat(toolsetLimits.levels)}x` })).toMatch(/32 levels/);

@@ -75,19 +75,23 @@ describe("the memory of a sandbox", () => {
     expect(await isBeyond(child, 200)).toBe(false);
   });
 
-  test("is that of all processes together, also of those that threads have started", async () => {
-    const start = `const { spawn } = require("child_process"); const { Worker } = require("worker_threads");`;
-    const program = JSON.stringify(
-      `${start} spawn(process.execPath, ["-e", ${JSON.stringify(holds(100))}], { stdio: "inherit" });`,
-    );
-    const child = await node(
-      `${start} spawn(process.execPath, ["-e", ${program}], { stdio: "inherit" });
+  test(
+    "is that of all processes together, also of those that threads have started",
+    { tags: "full" },
+    async () => {
+      const start = `const { spawn } = require("child_process"); const { Worker } = require("worker_threads");`;
+      const program = JSON.stringify(
+        `${start} spawn(process.execPath, ["-e", ${JSON.stringify(holds(100))}], { stdio: "inherit" });`,
+      );
+      const child = await node(
+        `${start} spawn(process.execPath, ["-e", ${program}], { stdio: "inherit" });
        new Worker(${program} + " setInterval(() => {}, 1e6)", { eval: true });`,
-      2,
-    );
-    expect(await isBeyond(child, 200)).toBe(true);
-    expect(await isBeyond(child, 400)).toBe(false);
-  });
+        2,
+      );
+      expect(await isBeyond(child, 200)).toBe(true);
+      expect(await isBeyond(child, 400)).toBe(false);
+    },
+  );
 
   test("is shared memory too, and no file that is mapped", async () => {
     const touch = `
@@ -128,7 +132,7 @@ sys.stdin.read()`;
     },
   );
 
-  test("is shared memory that no process shows any more", async () => {
+  test("is shared memory that no process shows any more", { tags: "full" }, async () => {
     const child = await python(`
 import mmap, os, sys
 held = [mmap.mmap(-1, 10 << 20) for _ in range(12)]
@@ -205,7 +209,7 @@ sys.stdin.read()`);
     expect(await exceeded(child, { cpuSeconds: 3 })).toBeUndefined();
   });
 
-  test("is that of unreaped children, as of their last sample", async () => {
+  test("is that of unreaped children, as of their last sample", { tags: "full" }, async () => {
     const child = await python(`${spin}
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -120,7 +120,7 @@ describe("a file", () => {
     expect(await tasksIn(path)).toEqual(["second"]);
   });
 
-  test("of two processes has every line of both, whole", async () => {
+  test("of two processes has every line of both, whole", { tags: "full" }, async () => {
     const path = join(await newDirectory(), "audit.log");
     const count = 2_000;
     const program = `
