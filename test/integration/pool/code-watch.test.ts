@@ -102,7 +102,7 @@ async function mountConfigMap(generation: number): Promise<void> {
   if (generation === 1) await symlink("..data/tool.py", join(tools, "tool.py"));
 }
 
-describe.each([byEvents, byPolling])("code in a directory of tools, followed $how,", (means) => {
+const followed = (means: typeof byEvents | typeof byPolling): void => {
   test("has changed when a module is edited, again and again", async () => {
     const path = await write("tool.py", "version = 0");
     const watch = await follow(means);
@@ -163,7 +163,11 @@ describe.each([byEvents, byPolling])("code in a directory of tools, followed $ho
     const watch = await follow(means);
     await seen(watch, () => write(paths[777] ?? "", "22"));
   });
-});
+};
+describe("code in a directory of tools, followed by events,", () => followed(byEvents));
+describe("code in a directory of tools, followed by polling alone,", { tags: "full" }, () =>
+  followed(byPolling),
+);
 
 describe("code in a directory of tools", () => {
   const both = { hints: true, pollMs: 50 };

@@ -202,18 +202,21 @@ describe("packages of a Node tool", () => {
 });
 
 const idle = { warm: { min: 1, max: 1 } };
-const idleTools: readonly [
-  string,
-  ToolEntry,
-  (version: string) => Files,
-  (version: string) => object,
-][] = [
+type IdleTool = readonly [
+  name: string,
+  entry: ToolEntry,
+  packagesOf: (version: string) => Files,
+  foundOf: (version: string) => object,
+];
+const usualTools: readonly IdleTool[] = [
   [
     "a Python tool by template",
     tool("tool", { module: "uses", start: "template", ...idle }),
     pythonPackages,
     foundInPython,
   ],
+];
+const otherTools: readonly IdleTool[] = [
   [
     "a Python tool by pool",
     tool("tool", { module: "uses", start: "pool", ...idle }),
@@ -224,25 +227,26 @@ const idleTools: readonly [
 ];
 
 describe("packages of an idle sandbox", () => {
-  test.for(idleTools)(
-    "of %s are those of the moment: one with others retires",
-    async ([, entry, packagesOf, foundOf], context) => {
-      const backend = await openBubblewrap(context);
-      const { call, installations, starts, untilIdle } = await openToolStarts({
-        backend,
-        files: pythonFiles,
-        nodeFiles,
+  const areThoseOfTheMoment = async (idleTool: IdleTool, context: TestContext): Promise<void> => {
+    const [, entry, packagesOf, foundOf] = idleTool;
+    const backend = await openBubblewrap(context);
+    const { call, installations, starts, untilIdle } = await openToolStarts({
+      backend,
+      files: pythonFiles,
+      nodeFiles,
+    });
+    for (const version of ["1.0", "2.0"]) {
+      installations.set("tool", { dir: await directoryOf(packagesOf(version)), key: version });
+      starts.follow([entry]);
+      expect(starts.stats).toMatchObject([{ idle: 0, hits: 0 }]);
+      await untilIdle(entry);
+      expect(await call(entry)).toMatchObject({
+        startMode: entry.start,
+        result: foundOf(version),
       });
-      for (const version of ["1.0", "2.0"]) {
-        installations.set("tool", { dir: await directoryOf(packagesOf(version)), key: version });
-        starts.follow([entry]);
-        expect(starts.stats).toMatchObject([{ idle: 0, hits: 0 }]);
-        await untilIdle(entry);
-        expect(await call(entry)).toMatchObject({
-          startMode: entry.start,
-          result: foundOf(version),
-        });
-      }
-    },
-  );
+    }
+  };
+  const title = "of %s are those of the moment: one with others retires";
+  test.for(usualTools)(title, areThoseOfTheMoment);
+  test.for(otherTools)(title, { tags: "full" }, areThoseOfTheMoment);
 });

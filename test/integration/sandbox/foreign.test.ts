@@ -104,10 +104,7 @@ async function hold(
   return { ...(await kept), given, directories };
 }
 
-describe.each([
-  ["with control groups where there are some", false],
-  ["without control groups", true],
-])("a sandbox, %s,", (_, withoutCgroups) => {
+const holdingOthers = (withoutCgroups: boolean): void => {
   const memory = [
     ["open", "kept.append(descriptor)", "filled('/tmp/file', 60)", 2],
     [
@@ -274,4 +271,6 @@ print("went on")
   const free = "whose work directory is on the disk of its programs is not charged for them";
   test(`${free}: template`, (context) => isNotCharged("template", MiB, context));
   test(`${free}: cold`, { tags: "full" }, (context) => isNotCharged("cold", MiB / 32, context));
-});
+};
+describe("a sandbox, with control groups where there are some,", () => holdingOthers(false));
+describe("a sandbox, without control groups,", { tags: "full" }, () => holdingOthers(true));

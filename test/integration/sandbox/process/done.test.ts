@@ -115,7 +115,7 @@ def check():
         os._exit(4)
 `;
 
-describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (way) => {
+const callOf = (way: "pool" | "template"): void => {
   const open = async (context: Parameters<typeof openTemplateHost>[0]) => {
     const host = await openTemplateHost(context, { files: { "tool.py": source } });
     const template = way === "template" ? await host.openTemplate() : undefined;
@@ -222,4 +222,6 @@ describe.each(["pool", "template"] as const)("a call of a sandbox from a %s", (w
     expect(report).toMatchObject(end);
     expect(report).not.toHaveProperty("isEnding");
   });
-});
+};
+describe("a call of a sandbox from a template", () => callOf("template"));
+describe("a call of a sandbox from a pool", { tags: "full" }, () => callOf("pool"));

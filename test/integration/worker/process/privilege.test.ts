@@ -33,7 +33,7 @@ describe("a worker", () => {
 
   test(
     "without a capability runs calls of every profile, and needs nothing of root",
-    { tags: ["full", "promise-S6", "promise-R3"] },
+    { tags: ["promise-S6", "promise-R3"] },
     async (context) => {
       const problem = await crippledHostProblem(asOrdinaryUser);
       context.skip(problem !== undefined, problem);

@@ -255,32 +255,32 @@ describe("a call that comes again", () => {
     expect(clock.slept.length).toBeGreaterThan(0);
   });
 
-  test.each([once, repeatable])(
-    "waits as long as its former worker lives, when it is repeatable: %s",
-    async (isRepeatable) => {
-      const { one, other, clock, files } = await newGroup();
-      let isLost = false;
-      using running = one.open(key, first, { ...alive, isLost: () => isLost });
-      await running.begin(isRepeatable, never);
-      isLost = true;
-      one.refresh();
-      await vi.waitFor(async () => expect(await files()).toHaveLength(1), patience);
-      using waiting = other.open(key, again, alive);
-      let found: unknown;
-      const history = waiting.history(never, false).then((value) => (found = value));
-      for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += pollMs) {
-        await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
-        if (waitedMs % touchMs === 0) await running.refresh(clock.monotonicMs());
-        clock.advance(pollMs);
-      }
-      expect(found).toBeUndefined();
-      await running.answered(reply);
+  const waitsForItsWorker = async (isRepeatable: boolean): Promise<void> => {
+    const { one, other, clock, files } = await newGroup();
+    let isLost = false;
+    using running = one.open(key, first, { ...alive, isLost: () => isLost });
+    await running.begin(isRepeatable, never);
+    isLost = true;
+    one.refresh();
+    await vi.waitFor(async () => expect(await files()).toHaveLength(1), patience);
+    using waiting = other.open(key, again, alive);
+    let found: unknown;
+    const history = waiting.history(never, false).then((value) => (found = value));
+    for (let waitedMs = 0; waitedMs < 4 * goneMs; waitedMs += pollMs) {
       await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+      if (waitedMs % touchMs === 0) await running.refresh(clock.monotonicMs());
       clock.advance(pollMs);
-      await history;
-      expect(found).toEqual({ kind: "answered", answer: reply });
-    },
-  );
+    }
+    expect(found).toBeUndefined();
+    await running.answered(reply);
+    await vi.waitFor(() => expect(clock.sleeping).toBe(1), patience);
+    clock.advance(pollMs);
+    await history;
+    expect(found).toEqual({ kind: "answered", answer: reply });
+  };
+  const title = "waits as long as its former worker lives, when it is repeatable: %s";
+  test.for([once])(title, waitsForItsWorker);
+  test.for([repeatable])(title, { tags: "full" }, waitsForItsWorker);
 
   test("counts the runs of workers that are gone", { tags: "promise-B6" }, async () => {
     const { newWorker, passUntil } = await newGroup();
