@@ -98,21 +98,26 @@ describe("the runner that describes", () => {
   });
 
   type Case = [what: string, name: string, properties: object | undefined];
-  test.for<Case>([
+  const usual: readonly Case[] = [
     ["a signature of the tool's making", "own_signature", { a: {} }],
     ["a signature that cannot be read", "signature_that_raises", undefined],
+  ];
+  const others: readonly Case[] = [
     ["annotations that are no types", "lying_annotations", { a: {}, b: {}, c: {} }],
     ["annotations that run code", "annotation_that_exits", { a: {} }],
     ["a class whose schema raises", "model_that_raises", { a: { $ref: "#/$defs/Raising" } }],
     ["an annotation of 300 levels", "deep_annotation", { a: { type: "array" } }],
     ["a docstring that is no text", "docstring_that_is_no_text", {}],
-  ])("stands %s", async ([, name, properties]) => {
+  ];
+  const isStood = async ([, name, properties]: Case): Promise<void> => {
     const run = await runTool("describing_tools", name, { members });
     expect(run.exitCode).toBe(0);
     const { parameters } = (run.document as { result: { parameters?: object } }).result;
     if (properties === undefined) expect(parameters).toBeUndefined();
     else expect(parameters).toMatchObject({ properties });
-  });
+  };
+  test.for(usual)("stands %s", isStood);
+  test.for(others)("stands %s", { tags: "full" }, isStood);
 
   test("cuts a huge docstring", async () => {
     const run = await runTool("describing_tools", "huge_docstring", { members });

@@ -248,7 +248,7 @@ fill("file", 2)`;
     });
   });
 
-  describe("goes on when", () => {
+  describe("goes on when", { tags: "full" }, () => {
     test("it uses of everything nearly what it may", { tags: "full" }, async (context) => {
       const backend = await backendFor(context);
       const limits = {

@@ -234,7 +234,7 @@ describe("a private directory", () => {
     },
   );
 
-  test("of very many files is told apart in every one of them", async () => {
+  test("of very many files is told apart in every one of them", { tags: "full" }, async () => {
     const tools = await privateTools();
     await makeFiles(join(tools, "package"), 300);
     const { shared } = await newShared();

@@ -243,7 +243,7 @@ describe("harness tool run", { timeout: timeoutMs }, () => {
     return stderr;
   }
 
-  test("runs the class tools.py:Greeter", () => runClass("tools.py:Greeter"));
+  test("runs the class tools.py:Greeter", { tags: "full" }, () => runClass("tools.py:Greeter"));
 
   test("runs the class borrowed.py:Borrowed", { tags: "full" }, () =>
     runClass("borrowed.py:Borrowed", "--class"),

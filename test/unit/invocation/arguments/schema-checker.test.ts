@@ -152,7 +152,7 @@ test(
   },
 );
 
-test("arguments are checked whatever options the process has", async () => {
+test("arguments are checked whatever options the process has", { tags: "full" }, async () => {
   const worker = import.meta.resolve("../../../../worker/");
   const { stdout } = await evaluated(`
     import { SchemaChecker } from "${worker}invocation/arguments/schema-checker.ts";

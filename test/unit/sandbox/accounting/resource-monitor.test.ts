@@ -93,7 +93,7 @@ describe("the memory of a sandbox", () => {
     },
   );
 
-  test("is shared memory too, and no file that is mapped", async () => {
+  test("is shared memory too, and no file that is mapped", { tags: "full" }, async () => {
     const touch = `
 import mmap, sys, tempfile
 size = 100 << 20
@@ -270,7 +270,7 @@ describe("a resource monitor", () => {
     expect(peak).toBeGreaterThan(90 * MiB);
   });
 
-  test("reports no sandbox that was removed", async () => {
+  test("reports no sandbox that was removed", { tags: "full" }, async () => {
     const child = await node(holds(100));
     const { monitor, hasSampled } = newMonitor();
     const told: string[] = [];
