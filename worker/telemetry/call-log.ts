@@ -1,17 +1,16 @@
 /**
  * The log of one call.
  */
+import type { EventLevel } from "./events/event.ts";
 import type { Logger } from "./logger.ts";
 
 /**
  * Has the lines of a logger with more facts. A child of pino that redacts takes a tenth of a
- * millisecond after a pause, so it is made for the first line that is written: at `warn`, most
- * calls write none.
+ * millisecond after a pause, and a call writes a few lines at most.
  */
 export class CallLog implements Logger {
   readonly #parent: Logger;
   readonly #facts: object;
-  #child: Logger | undefined;
 
   constructor(parent: Logger, facts: object) {
     this.#parent = parent;
@@ -27,30 +26,31 @@ export class CallLog implements Logger {
   }
 
   child(facts: object, options?: { readonly level: string }): Logger {
-    return this.#logger.child(facts, options);
+    return this.#parent.child({ ...this.#facts, ...facts }, options);
   }
 
   debug(facts: object, message: string): void {
-    if (this.isLevelEnabled("debug")) this.#logger.debug(facts, message);
+    this.#write("debug", facts, message);
   }
 
   info(facts: object, message: string): void {
-    if (this.isLevelEnabled("info")) this.#logger.info(facts, message);
+    this.#write("info", facts, message);
   }
 
   warn(facts: object, message: string): void {
-    if (this.isLevelEnabled("warn")) this.#logger.warn(facts, message);
+    this.#write("warn", facts, message);
   }
 
   error(facts: object, message: string): void {
-    if (this.isLevelEnabled("error")) this.#logger.error(facts, message);
+    this.#write("error", facts, message);
   }
 
   fatal(facts: object, message: string): void {
-    if (this.isLevelEnabled("fatal")) this.#logger.fatal(facts, message);
+    this.#write("fatal", facts, message);
   }
 
-  get #logger(): Logger {
-    return (this.#child ??= this.#parent.child(this.#facts));
+  #write(level: EventLevel, facts: object, message: string): void {
+    if (!this.isLevelEnabled(level)) return;
+    this.#parent[level]({ ...this.#facts, ...facts }, message);
   }
 }
