@@ -66,7 +66,7 @@ export function requireProgramResult(
 
 /** Logs which program runs, and not its source. */
 export function logProgram(program: Program | undefined, log: Logger): void {
-  if (program === undefined) return;
+  if (program === undefined || !log.isLevelEnabled("info")) return;
   const { language, code } = program;
   const sha256 = hash("sha256", code);
   logEvent(log, "program.received", { language, sha256, bytes: Buffer.byteLength(code) });

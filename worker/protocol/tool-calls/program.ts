@@ -1,7 +1,7 @@
 /**
  * Programs: source text that a call brings, in place of a tool's own code.
  */
-import { z } from "zod";
+import type { Json, JsonObject } from "../../support/json/json.ts";
 
 /** Languages of programs. */
 export const programLanguages = ["python", "typescript", "javascript"] as const;
@@ -20,15 +20,21 @@ const maxStreamBytes = 64 * 1024 + 16;
 /** Values that a program displays. */
 const maxDisplays = 100;
 
-const stream = z.string().refine((text) => Buffer.byteLength(text) <= maxStreamBytes);
-const programResult = z.strictObject({
-  value: z.unknown(),
-  stdout: stream,
-  stderr: stream,
-  displays: z.array(z.unknown()).max(maxDisplays),
-});
+const members = ["value", "stdout", "stderr", "displays"];
 
-/** Whether it is what programs come to: value, stdout, stderr, displays. */
-export function isProgramResult(result: unknown): boolean {
-  return programResult.safeParse(result).success;
+/** Whether it is what programs come to: value, stdout, stderr, displays, and nothing else. */
+export function isProgramResult(result: JsonObject): boolean {
+  const { stdout, stderr, displays } = result;
+  const isWhole = members.every((name) => Object.hasOwn(result, name));
+  return (
+    isWhole &&
+    Object.keys(result).length === members.length &&
+    [stdout, stderr].every(isStream) &&
+    Array.isArray(displays) &&
+    displays.length <= maxDisplays
+  );
+}
+
+function isStream(text: Json | undefined): boolean {
+  return typeof text === "string" && Buffer.byteLength(text) <= maxStreamBytes;
 }
