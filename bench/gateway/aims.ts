@@ -28,8 +28,9 @@ export function listsRow(language: CallingLanguage): string {
   return `namespaces, asked from ${language}`;
 }
 
-/** A call of the light tool by the worker's own code, and by a tool, each after a pause. */
+/** A call of the light tool by the worker's own code, by an agent and by a tool, after a pause. */
 export const pausedRow = "call of the light tool, in process";
+export const pausedAgentRow = "call of the light tool, through the DevBroker";
 export function innerRow(language: CallingLanguage): string {
   return `call of the light tool, from ${language}`;
 }

@@ -21,6 +21,7 @@ import {
   programRow,
   languages,
   listsRow,
+  pausedAgentRow,
   pausedRow,
 } from "./aims.ts";
 import { callers, lightTool, plainProgramTool, programTool } from "./tools.ts";
@@ -90,6 +91,15 @@ export function gatewayRows({ floor, caller, agent }: RowParts): readonly Row[] 
         return await caller.invoke(lightPython);
       },
       hits: () => hitsOf(caller.stock, lightTool),
+    },
+    {
+      ...{ name: pausedAgentRow, kind: "batch", isAlone: true },
+      run: async () => {
+        await sleep(pause * 1000);
+        const startMs = performance.now();
+        await call(agent, lightTool, {});
+        return { elapsedMs: performance.now() - startMs };
+      },
     },
     ...languages.map((language) => inside(innerRow(language), callers[language].calls, one)),
     through(byAgentRow, async () => {
