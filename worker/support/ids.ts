@@ -7,7 +7,10 @@ import { randomFillSync, randomUUID } from "node:crypto";
 export type NewId = () => string;
 
 const idBytes = 12;
-/** Random bytes that were drawn at once, which takes as long as for one id. */
+/**
+ * Random bytes that were drawn at once, which takes as long as for one id. Some are words of
+ * templates (ADR 49): no child of this process and no snapshot may have them.
+ */
 const drawn = Buffer.alloc(256 * idBytes);
 let usedBytes = drawn.length;
 

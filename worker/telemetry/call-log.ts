@@ -6,7 +6,8 @@ import type { Logger } from "./logger.ts";
 
 /**
  * Has the lines of a logger with more facts. A child of pino that redacts takes a tenth of a
- * millisecond after a pause, and a call writes a few lines at most.
+ * millisecond after a pause, and a call writes a few lines at most. A line's own facts take the
+ * place of those of the call that have the same names.
  */
 export class CallLog implements Logger {
   readonly #parent: Logger;

@@ -121,7 +121,7 @@ describe("a worker that is an ordinary user", () => {
 
   test(
     "refuses a program of its own, which tools reach as well",
-    { tags: ["full", "promise-S9"] },
+    { tags: "promise-S9" },
     async (context) => {
       const uid = await requireUser(context);
       const program = await copyOf(uid, 0);

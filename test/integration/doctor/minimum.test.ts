@@ -57,7 +57,7 @@ describe("a worker", () => {
 
   test(
     "does not start without user namespaces, whatever it asks for",
-    { tags: ["full", "promise-R4"] },
+    { tags: "promise-R4" },
     async (context) => {
       const prefix = await hostWithout("user namespaces", context);
       for (const minimum of [undefined, "proc", "cgroups"]) {

@@ -24,11 +24,6 @@ async function openBareHost(): Promise<SandboxBackend> {
 
 type OpenBackend = (context: TestContext) => Promise<SandboxBackend>;
 
-const backends: readonly [string, OpenBackend, tags: string[]][] = [
-  ["in bubblewrap", openBubblewrap, ["promise-S31"]],
-  ["on the bare host", openBareHost, ["full"]],
-];
-
 /** As `pip install --target` leaves two packages, a program and a `.pth` file. */
 function pythonPackages(version: string): Files {
   return {
@@ -91,22 +86,29 @@ const foundInPython = (version: string) => ({
 const pythonFiles = { "uses.py": pythonTool, "own.py": 'WORD = "the tool\'s"\n' };
 
 describe("packages of a Python tool", () => {
-  for (const [where, open, tags] of backends)
-    test(`conflict with those of no other, ${where}`, { tags }, async (context) => {
-      const backend = await open(context);
-      const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
-      for (const version of ["1.0", "2.0"])
-        installations.set(version, {
-          dir: await directoryOf(pythonPackages(version)),
-          key: version,
-        });
-      const results = await Promise.all(
-        ["1.0", "2.0"].map((name) => call(tool(name, { module: "uses", start: "cold" }))),
-      );
-      expect(results).toMatchObject(
-        ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInPython(version) })),
-      );
-    });
+  const conflictWithNone = async (open: OpenBackend, context: TestContext): Promise<void> => {
+    const backend = await open(context);
+    const { call, installations } = await openToolStarts({ backend, files: pythonFiles });
+    for (const version of ["1.0", "2.0"])
+      installations.set(version, {
+        dir: await directoryOf(pythonPackages(version)),
+        key: version,
+      });
+    const results = await Promise.all(
+      ["1.0", "2.0"].map((name) => call(tool(name, { module: "uses", start: "cold" }))),
+    );
+    expect(results).toMatchObject(
+      ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInPython(version) })),
+    );
+  };
+  test("conflict with those of no other, in bubblewrap", { tags: "promise-S31" }, (context) =>
+    conflictWithNone(openBubblewrap, context),
+  );
+  test(
+    "conflict with those of no other, on the bare host",
+    { tags: ["full", "promise-S31"] },
+    (context) => conflictWithNone(openBareHost, context),
+  );
 
   test("are read-only", { tags: "promise-S31" }, async (context) => {
     const backend = await openBubblewrap(context);
@@ -187,18 +189,23 @@ const nodeEntry = (name: string, changes = {}) =>
   tool(name, { runtime: "node", module: "deep/uses.ts", start: "cold", ...changes });
 
 describe("packages of a Node tool", () => {
-  const others = "conflict with those of no other, and go before those beside the tools";
-  for (const [where, open, tags] of backends)
-    test(`${others}, ${where}`, { tags }, async (context) => {
-      const backend = await open(context);
-      const { call, installations } = await openToolStarts({ backend, nodeFiles });
-      for (const version of ["1.0", "2.0"])
-        installations.set(version, { dir: await directoryOf(nodePackages(version)), key: version });
-      const results = await Promise.all(["1.0", "2.0"].map((name) => call(nodeEntry(name))));
-      expect(results).toMatchObject(
-        ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInNode(version) })),
-      );
-    });
+  const goFirst = async (open: OpenBackend, context: TestContext): Promise<void> => {
+    const backend = await open(context);
+    const { call, installations } = await openToolStarts({ backend, nodeFiles });
+    for (const version of ["1.0", "2.0"])
+      installations.set(version, { dir: await directoryOf(nodePackages(version)), key: version });
+    const results = await Promise.all(["1.0", "2.0"].map((name) => call(nodeEntry(name))));
+    expect(results).toMatchObject(
+      ["1.0", "2.0"].map((version) => ({ startMode: "cold", result: foundInNode(version) })),
+    );
+  };
+  const title = "conflict with those of no other, and go before those beside the tools";
+  test(`${title}, in bubblewrap`, { tags: "promise-S31" }, (context) =>
+    goFirst(openBubblewrap, context),
+  );
+  test(`${title}, on the bare host`, { tags: ["full", "promise-S31"] }, (context) =>
+    goFirst(openBareHost, context),
+  );
 });
 
 const idle = { warm: { min: 1, max: 1 } };

@@ -248,7 +248,7 @@ fill("file", 2)`;
     });
   });
 
-  describe("goes on when", { tags: "full" }, () => {
+  describe("goes on when", () => {
     test("it uses of everything nearly what it may", { tags: "full" }, async (context) => {
       const backend = await backendFor(context);
       const limits = {
@@ -315,7 +315,7 @@ in_processes(10, read)`;
       expect(report.usage.peakMemoryBytes).toBeLessThan(limits.memoryBytes);
     });
 
-    test("it maps tmpfs files, which count once", async (context) => {
+    test("it maps tmpfs files, which count once", { tags: "full" }, async (context) => {
       const backend = await backendFor(context);
       const limits = { memoryBytes: 256 * MiB, fileSizeBytes: 256 * MiB, tmpBytes: 256 * MiB };
       const program = `
@@ -327,17 +327,21 @@ time.sleep(${(20 * sampleMs) / 1000})`;
       expect(await run(backend, program, { limits })).toMatchObject(wentOn);
     });
 
-    test("it makes and removes more than it may have at once", async (context) => {
-      const backend = await backendFor(context);
-      const program = `
+    test(
+      "it makes and removes more than it may have at once",
+      { tags: "full" },
+      async (context) => {
+        const backend = await backendFor(context);
+        const program = `
 for _ in range(5):
     fill("file", 40)
     os.unlink("file")
     for index in range(300): open("many%d" % index, "w").close()
     for index in range(300): os.unlink("many%d" % index)`;
-      const limits = { diskBytes: 64 * MiB, files: 1_000 };
-      expect(await run(backend, program, { limits })).toMatchObject(wentOn);
-    });
+        const limits = { diskBytes: 64 * MiB, files: 1_000 };
+        expect(await run(backend, program, { limits })).toMatchObject(wentOn);
+      },
+    );
   });
 
   test("says what it used", async (context) => {

@@ -257,8 +257,8 @@ describe.for(quickWays)("with a gateway, by the start %s,", withGateway);
 describe.for(otherWays)("with a gateway, by the start %s,", { tags: "full" }, withGateway);
 
 describe("with a gateway that the command connects to,", () => {
-  test("a tool calls another one", async (context) => {
-    const { call } = await open(context, "path", "awaits");
+  const callsAnother = async (name: string, context: TestContext): Promise<void> => {
+    const { call } = await open(context, "path", name);
     const text = "é".repeat(200_000);
     let gateway: Duplex | undefined;
     const result = await call({ value: text }, ({ execution }) => {
@@ -268,7 +268,9 @@ describe("with a gateway that the command connects to,", () => {
     });
     expect(result).toEqual({ twice: [text, text] });
     await expect.poll(() => gateway!.destroyed).toBe(true);
-  });
+  };
+  test.for(["awaits"])("a tool calls another one: %s", callsAnother);
+  test.for(["call"])("a tool calls another one: %s", { tags: "full" }, callsAnother);
 
   test.for(["python", "node"] as const)(
     "it is one connection, which no program inherits: %s",
@@ -311,7 +313,7 @@ async function holds(pid: number, target: string): Promise<string[]> {
   return [targets.includes(target) ? "holds" : "", number];
 }
 
-describe.for(quickWays)("without a gateway, by the start %s,", (way) => {
+const withoutGateway = (way: Way): void => {
   test("a tool has no channel, and is told so", async (context) => {
     const { call } = await open(context, way, "refused", { hasGateway: false });
     let gateway: unknown = "unknown";
@@ -323,7 +325,13 @@ describe.for(quickWays)("without a gateway, by the start %s,", (way) => {
     });
     expect(gateway).toBeUndefined();
   });
-});
+};
+describe.for(quickWays)("without a gateway, by the start %s,", withoutGateway);
+describe.for(["cold"] as const)(
+  "without a gateway, by the start %s,",
+  { tags: "full" },
+  withoutGateway,
+);
 
 const nodeHasGateway = async (way: Way, context: TestContext): Promise<void> => {
   const { call } = await open(context, way, "talk", { runtime: "node" });

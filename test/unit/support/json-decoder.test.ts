@@ -62,7 +62,7 @@ describe("a large document", () => {
     expect(areOver()).toEqual([true]);
   });
 
-  test("does not hold up the event loop while it is parsed", async () => {
+  test("does not hold up the event loop while it is parsed", { tags: "promise-O3" }, async () => {
     // Escapes are slow to parse, and what comes back is one short error.
     const document = Buffer.from(`["${"\\u0041".repeat(5_000_000)}" oops]`);
     let isOver = false;

@@ -5,6 +5,9 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { CallLog } from "../../../worker/telemetry/call-log.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
+
+const secret = "hunter2-must-not-be-seen";
 
 /** A logger, its lines, and how many children it has had. */
 function recording(level: string) {
@@ -45,6 +48,20 @@ test.each(levels)("a line at %s is left out where the log is silent", (level) =>
   ofCall[level]({}, "done");
   expect(ofCall.isLevelEnabled(level)).toBe(false);
   expect(lines).toEqual([]);
+});
+
+test("no secret of the call or the line reaches the log", { tags: "promise-R7" }, () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const log = createLogger("debug", destination);
+  const ofCall = new CallLog(log, { id: "c1", token: secret, params: { args: secret } });
+  ofCall.info({ tool_config: secret, request: { invocation: { secret } } }, "received");
+  ofCall.child({ call: { password: secret } }).info({ env: { key: secret } }, "said");
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { id: "c1", token: "[redacted]", tool_config: "[redacted]" },
+    { id: "c1", call: { password: "[redacted]" } },
+  ]);
+  expect(lines.join("")).not.toContain(secret);
 });
 
 test("a line below the level is left out beside one that is not", () => {

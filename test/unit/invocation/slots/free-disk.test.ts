@@ -47,7 +47,7 @@ test("is not waited for where it was sampled ahead", async () => {
   expect(await disk.bytes()).toBeGreaterThan(0);
 });
 
-test("is sampled again where the sample ahead failed", async () => {
+test("is sampled again after a sample ahead that failed, for which somebody waited", async () => {
   await rm(directory, { recursive: true });
   disk.sampleAhead();
   await expect(disk.bytes()).rejects.toThrow("ENOENT");
