@@ -20,8 +20,8 @@ process.env["MALLOC_ARENA_MAX"] ??= "2";
 process.env["MALLOC_MMAP_THRESHOLD_"] ??= String(128 * 1024);
 const smallHeap = ["--max-semi-space-size=2"];
 
-// A heap that may grow to so many MB before it is collected as a whole saves a tenth of the processor
-// time of unit tests.
+// A heap that may grow to so many MB before it is collected as a whole saves a tenth of the
+// processor time of unit tests.
 const lateCollection = ["--initial-old-space-size=100"];
 
 // Threads of V8 that collect the many small garbages of such a heap mostly wait for each other: a

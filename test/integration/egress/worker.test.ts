@@ -238,10 +238,9 @@ const reachesItsList = async (tool: string): Promise<void> => {
     expect(refused).toMatchObject({ toolResult: { refused: expect.any(String) as string } });
   }
 };
-const reachesItsListTitle =
-  "a tool reaches what its list names and nothing else, from a start that is %s";
-test.for(["pool", "node"])(reachesItsListTitle, reachesItsList);
-test.for(["cold", "template"])(reachesItsListTitle, { tags: "full" }, reachesItsList);
+const listed = "a tool reaches what its list names and nothing else, from a start that is %s";
+test.for(["pool", "node"])(listed, reachesItsList);
+test.for(["cold", "template"])(listed, { tags: "full" }, reachesItsList);
 
 test(
   "a tool with a credential that the operator does not allow is not served",
@@ -273,10 +272,10 @@ const trusts = async (start: string): Promise<void> => {
   expect(toolResult["SSL_CERT_FILE"]).toBeGreaterThan(50);
   expect(toolResult["token"]).toMatch(/^placeholder-[0-9a-f]{32}$/);
 };
-const trustsTitle =
+const trusting =
   "a tool with a credential trusts the worker and has a placeholder, from a start that is %s";
-test.for(["template"])(trustsTitle, trusts);
-test.for(["cold", "pool"])(trustsTitle, { tags: "full" }, trusts);
+test.for(["template"])(trusting, trusts);
+test.for(["cold", "pool"])(trusting, { tags: "full" }, trusts);
 
 test(
   "the audit log has a connection that the tool leaves open, before the end of the call",
@@ -301,10 +300,10 @@ const hasVariables = async (start: string): Promise<void> => {
     ...{ NO_PROXY: without, no_proxy: without, ALL_PROXY: elsewhere, all_proxy: null },
   });
 };
-const hasVariablesTitle =
+const proxied =
   "a tool with a list has the variables of its proxy, and others as they are, from a start that is %s";
-test.for(["template"])(hasVariablesTitle, hasVariables);
-test.for(["cold", "pool"])(hasVariablesTitle, { tags: "full" }, hasVariables);
+test.for(["template"])(proxied, hasVariables);
+test.for(["cold", "pool"])(proxied, { tags: "full" }, hasVariables);
 
 test("a tool without a list has the variables that its entry passes on", async () => {
   const answer = await rig.call("unlisted", {});

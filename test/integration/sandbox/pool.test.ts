@@ -74,6 +74,11 @@ async function openPool(context: TestContext, source: string, options: PoolOptio
   return (signal = never) => backend.aheadOf!(profile)!.park(request, prepared.park!, signal);
 }
 
+/** More than the disk of these sandboxes may hold. */
+function giveLargeInput({ workDir }: ParkedSandbox): Promise<unknown> {
+  return workDir.writeInput("data", { body: Readable.from(Buffer.alloc(16 * MiB, 1)) }, never);
+}
+
 /** Gives a parked sandbox a call of its tool's `run`. */
 async function wake(parked: ParkedSandbox) {
   const inWork = (name: string): string => join(workDirInside, name);
@@ -252,11 +257,7 @@ threading.Thread(target=grow, daemon=True).start()`;
     const source = "def run():\n    return {}";
     const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
     await using parked = await park();
-    await parked.workDir.writeInput(
-      "data",
-      { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
-      never,
-    );
+    await giveLargeInput(parked);
     await sleep(1.5 * idleSampleMs);
     const execution = await wake(parked);
     expect(await execution.exited).toMatchObject({ exitCode: 0, exceeded: undefined });
@@ -276,11 +277,7 @@ def run():
     time.sleep(600)`;
       const park = await openPool(context, source, { limits: { diskBytes: 8 * MiB } });
       await using parked = await park();
-      await parked.workDir.writeInput(
-        "data",
-        { body: Readable.from(Buffer.alloc(16 * MiB, 1)) },
-        never,
-      );
+      await giveLargeInput(parked);
       const execution = await wake(parked);
       const { exceeded } = await execution.exited;
       expect(exceeded).toMatchObject({ limit: "diskBytes", bound: 8 * MiB });

@@ -66,6 +66,7 @@ export function requireProgramResult(
 
 /** Logs which program runs, and not its source. */
 export function logProgram(program: Program | undefined, log: Logger): void {
+  // Its digest is for the log alone.
   if (program === undefined || !log.isLevelEnabled("info")) return;
   const { language, code } = program;
   const sha256 = hash("sha256", code);

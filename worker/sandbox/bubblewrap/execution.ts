@@ -42,7 +42,7 @@ export class BwrapExecution implements Execution {
   #failure: SandboxError | undefined;
   /** Of a call that ends by its wake channel. */
   #callEnd: CallEnd | undefined;
-  /** False once the end is seen: then nobody closes what is opened any more. */
+  /** Until the end is seen. Nobody closes what is opened after that. */
   #isWatched = true;
   /** Of the first process, while it has a call. */
   #children: OpenFile | undefined;

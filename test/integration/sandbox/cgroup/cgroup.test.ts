@@ -129,7 +129,7 @@ describe("a sandbox's group", () => {
   });
 
   test(
-    "lets them have what is below, and tells how much it was",
+    "lets processes hold less memory together, and reports the most they held",
     { tags: "full" },
     async (context) => {
       const within = await runInGroup(context, {

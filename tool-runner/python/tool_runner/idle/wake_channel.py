@@ -75,7 +75,7 @@ class WakeChannel:
 
 
 class RehearsalChannel:
-    """A `WakeChannel` without a worker, for warm-ups: what is written to it is there to be read."""
+    """A `WakeChannel` for warm-ups, which reads what is written to it."""
 
     def __enter__(self) -> "RehearsalChannel":
         self._reading, self._writing = map(WakeChannel, os.pipe())
