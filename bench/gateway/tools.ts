@@ -2,6 +2,7 @@
  * The tools of the gateway's rows: some that call, and some that are called.
  */
 import { lightPython, nameOf } from "../tools.ts";
+import { callsInARow } from "./aims.ts";
 
 /** Those that call, by their names in the manifest. */
 export const callers = {
@@ -26,6 +27,8 @@ const most = { max_tool_calls: 1_000, max_lookups: 1_000 };
 
 /** Sandboxes that wait: as many as needed, whatever else is measured. */
 const warm = { min: 1, max: 16 };
+/** Half as many again as the calls of a row: by that the worker exceeds what it has seen. */
+const warmForRow = { min: 1, max: 1.5 * callsInARow };
 
 /** Characters of a description, which its schema repeats. */
 const describedLength = 16_384;
@@ -45,7 +48,13 @@ export const gatewayEntries: Readonly<Record<string, object>> = {
   [plainProgramTool]: program,
   [programTool]: { ...program, ...gateway(workTool) },
   [floodsTool]: { ...python, function: "floods", ...gateway(describedTool) },
-  [lightTool]: { ...python, module: "bench_light", function: "nothing", ...called },
+  [lightTool]: {
+    ...python,
+    module: "bench_light",
+    function: "nothing",
+    warm: warmForRow,
+    ...called,
+  },
   [workTool]: { ...python, function: "works", ...called },
   [describedTool]: {
     ...{ ...python, start: "cold", warm: undefined, function: "works", ...called },

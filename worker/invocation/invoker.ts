@@ -102,7 +102,7 @@ async function run(
   const depth = invocation.depth ?? 0;
   const priority = context.isInner === true ? "inner" : depth > 0 ? "nested" : "new";
   const slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
-  held.use(slot);
+  held.useSlot(slot);
   await requireFreeDisk(parts);
 
   record.enter("acquire");
@@ -160,8 +160,8 @@ async function run(
   using streamed = program?.isStreamed === true ? streamOutput(execution, onStatus) : undefined;
   const { cause, report } = await runToExit(execution, limitMs, shutdown, cancelSignal);
   const { report: calls, ending } = await gateway.close();
-  status.finish(report.isEnding);
-  held.isEnding = report.isEnding ?? false;
+  status.finish(report.ending !== undefined);
+  held.ending = report.ending;
   streamed?.[Symbol.dispose]();
   const output = endOfOutput(report, parts.toolLogs);
   const forCaller = parts.toolLogs.to === "caller" ? output : undefined;
@@ -178,9 +178,8 @@ async function run(
   if (exceeded !== undefined) record.exceeded(exceeded);
   const { store, clock, artifactLimits, transfers } = parts;
   // Opens the files while the result is read.
-  await using outputs = report.isEnding
-    ? noOutputs
-    : new Outputs(workDir, artifactLimits.maxOutputs);
+  await using outputs =
+    report.ending === undefined ? new Outputs(workDir, artifactLimits.maxOutputs) : noOutputs;
   const result = await readResult(workDir, { ...report, exceeded }, sandbox.limits, signal);
   await checkResult(parts, tool, result.value, signal);
   const limits = { ...artifactLimits, ...profile.limits };

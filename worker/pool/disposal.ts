@@ -2,35 +2,101 @@
  * Disposes resources in the background.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../support/clock.ts";
+import { after } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
+import type { CallRow } from "./call-row.ts";
+
+/** Disposals that wait for the end of a row of calls. Beyond that the oldest begins. */
+export const maxHeld = 32;
+/** Milliseconds after which one begins at the next gap, or the next look for one. */
+export const maxHeldMs = 100;
+
+/** What disposals are begun with. */
+export interface DisposalOptions {
+  readonly log: EventLog<"warn">;
+  readonly clock: Clock;
+  /** Calls that disposals leave the processors to. */
+  readonly row: Pick<CallRow, "isUnderWay" | "endsAtMs">;
+}
+
+interface Held {
+  /** On the monotonic clock. */
+  readonly sinceMs: number;
+  readonly begin: () => void;
+}
 
 /** The disposals under way. */
 export class Disposal {
-  readonly #log: EventLog<"warn">;
+  readonly #options: DisposalOptions;
   readonly #pending = new Set<Promise<void>>();
+  /** Those that have not begun, the oldest first. */
+  readonly #held: Held[] = [];
+  #timer: Disposable | undefined;
+  #isClosing = false;
 
-  constructor(log: EventLog<"warn">) {
-    this.#log = log;
+  constructor(options: DisposalOptions) {
+    this.#options = options;
   }
 
-  /** Disposes the resource from the next turn on: answers go first. Logs an error. */
+  /**
+   * Disposes the resource from the next turn on, since answers go first, or after a row of calls.
+   * Logs an error.
+   */
   begin(resource: AsyncDisposable): void {
     const disposing = this.#dispose(resource);
     this.#pending.add(disposing);
     void disposing.then(() => this.#pending.delete(disposing));
   }
 
-  /** Fulfils when no disposal is under way. */
+  /** Fulfils when no disposal is under way. None waits for a row from now on. */
   async settled(): Promise<void> {
+    this.#isClosing = true;
+    this.#timer?.[Symbol.dispose]();
+    await this.#beginHeld();
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
   async #dispose(resource: AsyncDisposable): Promise<void> {
     await nextTurn();
+    if (this.#waits) await this.#hold();
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {
-      logEvent(this.#log, "sandbox.dispose_failed", { err: error });
+      logEvent(this.#options.log, "sandbox.dispose_failed", { err: error });
     }
+  }
+
+  get #waits(): boolean {
+    return this.#options.row.isUnderWay && !this.#isClosing;
+  }
+
+  #hold(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.push({ sinceMs: this.#options.clock.monotonicMs(), begin: resolve });
+    if (this.#held.length > maxHeld) this.#held.shift()?.begin();
+    this.#timer ??= this.#lookLater();
+    return promise;
+  }
+
+  #lookLater(): Disposable {
+    const { clock, row } = this.#options;
+    const leftMs = Math.max(0, row.endsAtMs - clock.monotonicMs());
+    return after(leftMs, clock, () => void this.#beginHeld());
+  }
+
+  async #beginHeld(): Promise<void> {
+    for (let [oldest] = this.#held; oldest !== undefined; [oldest] = this.#held) {
+      const heldMs = this.#options.clock.monotonicMs() - oldest.sinceMs;
+      if (this.#waits && heldMs < maxHeldMs) {
+        this.#timer = this.#lookLater();
+        return;
+      }
+      this.#held.shift();
+      oldest.begin();
+      // One in a turn: calls that arrive meanwhile do not wait for all.
+      await nextTurn();
+    }
+    this.#timer = undefined;
   }
 }

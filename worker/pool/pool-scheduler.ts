@@ -3,11 +3,15 @@
  */
 import type { Clock } from "../support/clock.ts";
 import { after } from "../support/timeout.ts";
+import type { CallRow } from "./call-row.ts";
 import { allocate } from "./sizing.ts";
 import type { ToolPool } from "./tool-pool.ts";
 
 /** Milliseconds between two runs without another reason: pools shrink as demand decays. */
 export const shrinkEveryMs = 5_000;
+
+/** The share of its target with which a pool can wait for the end of a row of calls. */
+export const enoughForRow = 0.25;
 
 /** What is scheduled. */
 export interface SchedulerOptions {
@@ -19,6 +23,7 @@ export interface SchedulerOptions {
   readonly cpus: number;
   /** Calls that wait for calls of their own. One that computes meanwhile counts as waiting. */
   readonly suspendedCalls: () => number;
+  readonly row: Pick<CallRow, "isUnderWay" | "endsAtMs">;
   readonly clock: Clock;
 }
 
@@ -35,11 +40,16 @@ export class PoolScheduler implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** A call that needs a processor until the answer is disposed, unless it is suspended. */
+  /**
+   * A call that needs a processor until the answer is first disposed, unless it is suspended.
+   */
   beginCall(): Disposable {
     this.#calls++;
+    let isOver = false;
     return {
       [Symbol.dispose]: () => {
+        if (isOver) return;
+        isOver = true;
         this.#calls--;
         this.schedule();
       },
@@ -69,7 +79,7 @@ export class PoolScheduler implements AsyncDisposable {
   }
 
   #run(): void {
-    const { maxBytes, cpus, clock } = this.#options;
+    const { maxBytes, cpus, clock, row } = this.#options;
     const pools = [...this.#options.pools()];
     const requests = pools.map((pool) => pool.request());
     const targets = allocate(requests, maxBytes);
@@ -84,11 +94,13 @@ export class PoolScheduler implements AsyncDisposable {
     // A refill that is due already begins when one under way ends.
     const later = pools.map((pool) => this.#dueMs(pool)).filter((dueMs) => dueMs > nowMs);
     const isInUse = pools.some((pool) => !pool.isEmpty);
+    if (row.endsAtMs > nowMs) later.push(row.endsAtMs);
     this.#runAt(Math.min(...later, isInUse ? nowMs + shrinkEveryMs : Infinity));
   }
 
   #dueMs(pool: ToolPool): number {
-    const { cpus, suspendedCalls } = this.#options;
+    const { cpus, suspendedCalls, row } = this.#options;
+    if (row.isUnderWay && pool.fill >= enoughForRow) return pool.dueMs("row");
     const calls = this.#calls - suspendedCalls();
     return pool.dueMs(calls <= 0 ? "none" : calls < cpus ? "some" : "all");
   }

@@ -9,9 +9,11 @@
 import type { Runtime, ToolEntry } from "../manifest/manifest.ts";
 import { entriesOf } from "../manifest/programs.ts";
 import type { Profile } from "../sandbox/profile.ts";
+import type { Execution } from "../sandbox/sandbox.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import type { CodeVersions } from "./code/code-watch.ts";
 import { hostFingerprint } from "./code/host-fingerprint.ts";
+import { CallRow } from "./call-row.ts";
 import { acquireCold } from "./cold-starts.ts";
 import { Disposal } from "./disposal.ts";
 import type { IdleSandbox } from "./idle-sandbox.ts";
@@ -38,6 +40,7 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
 /** Keeps a pool for each tool and profile. */
 export class PooledStarts implements Starts {
   readonly #options: PooledOptions;
+  readonly #row: CallRow;
   readonly #parts: FactoryParts;
   readonly #disposal: Disposal;
   readonly #scheduler: PoolScheduler;
@@ -50,9 +53,11 @@ export class PooledStarts implements Starts {
 
   constructor(options: PooledOptions) {
     this.#options = options;
-    this.#disposal = new Disposal(options.log);
+    this.#row = new CallRow(options);
+    this.#disposal = new Disposal({ ...options, row: this.#row });
     this.#parts = { ...options, disposal: this.#disposal };
-    this.#scheduler = new PoolScheduler({ ...options, pools: () => this.#pools.values() });
+    const pools = (): Iterable<ToolPool> => this.#pools.values();
+    this.#scheduler = new PoolScheduler({ ...options, row: this.#row, pools });
     this.#notice = new CodeNotice(options);
     this.#listening = options.versions.onChange((runtime) => this.#onCodeChanged(runtime));
   }
@@ -63,8 +68,9 @@ export class PooledStarts implements Starts {
 
   async acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
     signal.throwIfAborted();
+    this.#row.note();
     await using held = new AsyncDisposableStack();
-    held.use(this.#scheduler.beginCall());
+    const call = held.use(this.#scheduler.beginCall());
     const unstarted = held.use(this.#notice.begin(entry.runtime));
     const idle = held.use(await this.#take(entry, profile, signal));
     const made =
@@ -79,6 +85,7 @@ export class PooledStarts implements Starts {
       start: async (args, whileStarting) => {
         using _ = unstarted;
         const execution = await made.start(args, whileStarting);
+        void endWith(call, execution);
         // Not before: until its tool has started, a call has no time to lose.
         this.#scheduler.schedule();
         return execution;
@@ -109,6 +116,7 @@ export class PooledStarts implements Starts {
   }
 
   disposeLater(resources: AsyncDisposable): void {
+    this.#row.note();
     this.#disposal.begin(resources);
   }
 
@@ -172,6 +180,14 @@ export class PooledStarts implements Starts {
     const isUsual = profileKey(profile) === profileKey(this.#options.profileOf(entry));
     return isUsual ? entry.warm : { ...entry.warm, min: 0 };
   }
+}
+
+/** A sandbox that is gone needs no processor, also where its disposal waits. */
+async function endWith(call: Disposable, { exited }: Execution): Promise<void> {
+  const { ending } = await exited.catch(() => ({ ending: undefined }));
+  if (ending === undefined) return;
+  await ending;
+  call[Symbol.dispose]();
 }
 
 function wakeOf({ parked }: IdleSandbox): ToolSandbox["start"] {

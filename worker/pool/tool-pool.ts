@@ -9,8 +9,8 @@ import { type FactoryParts, SandboxFactory } from "./sandbox-factory.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
 
-/** The processors that calls use. */
-export type Load = "none" | "some" | "all";
+/** The processors that calls use; or calls by a tool in a row, for which enough sandboxes wait. */
+export type Load = "none" | "some" | "all" | "row";
 
 /**
  * Milliseconds that a refill waits while calls run: most end sooner, and a process that starts
@@ -21,6 +21,7 @@ export const holdMs: Readonly<Record<Load, Readonly<Record<IdleStartMode, number
   none: { pool: 0, template: 0 },
   some: { pool: 10, template: 10 },
   all: { pool: 1_000, template: 25 },
+  row: { pool: 1_000, template: 100 },
 };
 
 /** A pool. Its owner retires it at the end. */

@@ -90,15 +90,15 @@ export interface CapturedOutput {
 
 /**
  * How an execution ended. When it is reported, no process of the sandbox is alive, but for some
- * that the kernel takes apart; see also `isEnding`.
+ * that the kernel takes apart; see also `ending`.
  */
 export interface ExitReport {
   /**
-   * Whether the command has given its result and only its exit with 0 was left: all processes have
-   * been killed and run no code of their own any more, they may still be there, and `output/` is
-   * empty. Disposing the sandbox waits for their end.
+   * Given where the command has given its result and only its exit with 0 was left: all processes
+   * have been killed and run no code of their own any more, and `output/` is empty. Fulfils when
+   * they are gone, or cannot be ended. Disposing the sandbox waits for that.
    */
-  readonly isEnding?: true;
+  readonly ending?: Promise<void>;
   /** What the command gave as its `result.json`; undefined where that is a file, if anywhere. */
   readonly result?: Uint8Array | undefined;
   /** False when the sandbox itself could not be set up; then `stderr` holds the cause. */
@@ -135,7 +135,7 @@ export type Enforcement = Readonly<Record<LimitName, Mechanism>>;
 export interface Execution {
   /**
    * Fulfils when the sandbox's last process is gone, or on its way out of the kernel, or as {@link
-   * ExitReport.isEnding} says. Rejects with SandboxError when it cannot be killed, or was because
+   * ExitReport.ending} says. Rejects with SandboxError when it cannot be killed, or was because
    * nobody could keep its limits any more.
    */
   readonly exited: Promise<ExitReport>;

@@ -44,6 +44,8 @@ export class MemoryTechnology {
   /** Whether the language has a way to, and the technology any. */
   languageKnows: readonly IdleStartMode[] = ["pool", "template"];
   canAhead = true;
+  /** What a call's report says of the end of its sandbox. */
+  ending: Promise<void> | undefined;
   parkedBytes = 4 * mebibyte;
   templateBytes = 16 * mebibyte;
   /** Everything that is open, by what it is. */
@@ -172,7 +174,7 @@ export class MemoryTechnology {
       wake: async () => {
         if (state !== "waits") throw new SandboxError(`a sandbox that is ${state} was woken`);
         state = "woken";
-        return execution(code);
+        return execution(code, this.ending);
       },
       [Symbol.asyncDispose]: async () => {
         state = "ended";
@@ -235,7 +237,7 @@ export class MemoryTechnology {
 }
 
 /** An execution that shows the code that ran on its standard output. */
-function execution(code: string): Execution {
+function execution(code: string, ending?: Promise<void>): Execution {
   const report: ExitReport = {
     started: true,
     exitCode: 0,
@@ -244,6 +246,7 @@ function execution(code: string): Execution {
     usage: { wallMs: 0, cpuMs: 0, peakMemoryBytes: undefined, peakProcesses: undefined },
     stdout: { text: code, droppedBytes: 0 },
     stderr: { text: "", droppedBytes: 0 },
+    ...(ending && { ending }),
   };
   const exited = Promise.resolve(report);
   return {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
+import { rowGapMs } from "../../../worker/pool/call-row.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/pool/sizing.ts";
 import { forkTimeoutMs } from "../../../worker/pool/sandbox-factory.ts";
@@ -297,6 +298,73 @@ describe("refills", () => {
     await scene.rest();
     await using first = await scene.acquire(own);
     await first.start("{}");
+    await scene.pass(rowGapMs);
+    expect(scene.pool()).toMatchObject({ idle: 2 });
+  });
+
+  test("stand back for a row of calls by tools while a fourth is left", async () => {
+    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 4, max: 4 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    const idle: number[] = [];
+    for (let call = 0; call < 5; call++) {
+      await scene.call(own);
+      await scene.rest();
+      idle.push(scene.pool().idle);
+    }
+    // Too few are left then, but no more than that is made.
+    expect(idle).toEqual([3, 2, 1, 1, 1]);
+  });
+
+  test.for(["pool", "template"] as const)(
+    "stand back for a row that does not end, but by %s no longer than for a while",
+    async (autoStart) => {
+      const profile = { ...restrictiveProfile, autoStart };
+      const scene = setUp({ ...busy, profile, suspendedCalls: () => 1 });
+      await using _ = scene.starts;
+      const own = tool("a", { warm: { min: 2, max: 2 } });
+      const other = tool("b", { start: "cold" });
+      scene.starts.follow([own, other]);
+      await scene.pass(10_000);
+      await scene.call(own);
+      const stepMs = rowGapMs / 2;
+      for (let passedMs = 0; passedMs < holdMs.row[autoStart]; passedMs += stepMs) {
+        expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
+        await scene.call(other);
+        await scene.pass(stepMs);
+      }
+      expect(scene.pool()).toMatchObject({ idle: 2 });
+    },
+  );
+
+  test("go on when a row of calls by tools is over", async () => {
+    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 4, max: 4 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    for (let call = 0; call < 3; call++) await scene.call(own);
+    await scene.pass(rowGapMs - 1);
+    expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
+    await scene.pass(1);
+    expect(scene.pool()).toMatchObject({ idle: 4 });
+  });
+
+  test("do not stand back for a call whose sandbox is gone, though its disposal waits", async () => {
+    const scene = setUp(busy);
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 2, max: 2 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    const gone = Promise.withResolvers<void>();
+    scene.technology.ending = gone.promise;
+    await using first = await scene.acquire(own);
+    await first.start("{}");
+    await scene.rest();
+    expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
+    gone.resolve();
     await scene.rest();
     expect(scene.pool()).toMatchObject({ idle: 2 });
   });

@@ -5,13 +5,19 @@ import type { Starts } from "../../pool/starts.ts";
 
 /** Given back in reverse order. */
 export class CallResources implements AsyncDisposable {
-  /** Whether the sandbox is ending, so that the answer need not wait: `ExitReport.isEnding`. */
-  isEnding = false;
+  /** Fulfils when the sandbox is gone, for which the answer need not wait: `ExitReport.ending`. */
+  ending: Promise<void> | undefined;
   readonly #starts: Pick<Starts, "disposeLater">;
   readonly #stack = new AsyncDisposableStack();
+  #slot: Disposable | undefined;
 
   constructor(starts: Pick<Starts, "disposeLater">) {
     this.#starts = starts;
+  }
+
+  /** Takes the call's slot, which is free when the sandbox is gone: nothing else is waited for. */
+  useSlot(slot: Disposable): void {
+    this.#slot = this.#stack.use(slot);
   }
 
   /** Takes a resource and returns it. */
@@ -20,7 +26,9 @@ export class CallResources implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.isEnding) this.#starts.disposeLater(this.#stack);
-    else await this.#stack.disposeAsync();
+    const { ending } = this;
+    if (ending === undefined) return await this.#stack.disposeAsync();
+    void ending.then(() => this.#slot?.[Symbol.dispose]());
+    this.#starts.disposeLater(this.#stack);
   }
 }

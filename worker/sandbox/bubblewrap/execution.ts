@@ -171,7 +171,8 @@ export class BwrapExecution implements Execution {
     signalQuietly(first, "SIGKILL");
     if (this.pid !== first) this.#child.kill("SIGKILL");
     this.#isEnding = true;
-    this.#ending.resolve({ ...this.#reportOf(done, used), isEnding: true });
+    const ending = this.#gone.then(ignore, ignore);
+    this.#ending.resolve({ ...this.#reportOf(done, used), ending });
   }
 
   /** Whether nothing is left but processes of bubblewrap's and a command that was killed. */
@@ -295,6 +296,8 @@ export class BwrapExecution implements Execution {
     return limitOfSignal(signal, this.#usage.limits, usage);
   }
 }
+
+const ignore = (): void => undefined;
 
 /** How a command ended that was killed in place of its exit. */
 const done = { started: true, exitCode: 0, signal: undefined } as const;

@@ -139,7 +139,7 @@ const callOf = (way: "pool" | "template"): void => {
         const processes = [first, ...childrenOf(first)];
         const report = await execution.exited;
         expect(processes.filter((pid) => !runsNoCode(pid))).toEqual([]);
-        if (report.isEnding) wasEnding = true;
+        if (report.ending !== undefined) wasEnding = true;
         else expect(runNothing(first)).toBe(true);
         expect(report).toMatchObject({ started: true, exitCode: 0, signal: undefined });
         expect(textOf(report.result)).toBe(`{"result":{"what":"${what}"},"outputs":{}}`);
@@ -208,7 +208,7 @@ const callOf = (way: "pool" | "template"): void => {
     await using parked = await park();
     const report = await (await host.wake(parked, "run", { what: "forged line" })).exited;
     expect(report).toMatchObject({ exitCode: 0, signal: undefined, result: undefined });
-    expect(report).not.toHaveProperty("isEnding");
+    expect(report).not.toHaveProperty("ending");
   });
 
   test.for([
@@ -220,7 +220,7 @@ const callOf = (way: "pool" | "template"): void => {
     await using parked = await park();
     const report = await (await host.wake(parked, "run", { what })).exited;
     expect(report).toMatchObject(end);
-    expect(report).not.toHaveProperty("isEnding");
+    expect(report).not.toHaveProperty("ending");
   });
 };
 describe("a call of a sandbox from a template", () => callOf("template"));
