@@ -7,12 +7,12 @@ import { after } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import type { CallRow } from "./call-row.ts";
 
-/** Disposals that wait for the end of a row of calls. Beyond that the oldest begins. */
+/** Disposals that wait for the end of a row of calls. Beyond that the oldest starts. */
 export const maxHeld = 32;
-/** Milliseconds after which one begins at the next gap, or the next look for one. */
+/** Milliseconds after which one starts at the next look, though the row goes on. */
 export const maxHeldMs = 100;
 
-/** What disposals are begun with. */
+/** What disposals are started with. */
 export interface DisposalOptions {
   readonly log: EventLog<"warn">;
   readonly clock: Clock;
@@ -23,14 +23,14 @@ export interface DisposalOptions {
 interface Held {
   /** On the monotonic clock. */
   readonly sinceMs: number;
-  readonly begin: () => void;
+  readonly start: () => void;
 }
 
 /** The disposals under way. */
 export class Disposal {
   readonly #options: DisposalOptions;
   readonly #pending = new Set<Promise<void>>();
-  /** Those that have not begun, the oldest first. */
+  /** Those that have not started, the oldest first. */
   readonly #held: Held[] = [];
   #timer: Disposable | undefined;
   #isClosing = false;
@@ -53,7 +53,7 @@ export class Disposal {
   async settled(): Promise<void> {
     this.#isClosing = true;
     this.#timer?.[Symbol.dispose]();
-    await this.#beginHeld();
+    await this.#startHeld();
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
@@ -73,8 +73,8 @@ export class Disposal {
 
   #hold(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#held.push({ sinceMs: this.#options.clock.monotonicMs(), begin: resolve });
-    if (this.#held.length > maxHeld) this.#held.shift()?.begin();
+    this.#held.push({ sinceMs: this.#options.clock.monotonicMs(), start: resolve });
+    if (this.#held.length > maxHeld) this.#held.shift()?.start();
     this.#timer ??= this.#lookLater();
     return promise;
   }
@@ -82,10 +82,10 @@ export class Disposal {
   #lookLater(): Disposable {
     const { clock, row } = this.#options;
     const leftMs = Math.max(0, row.endsAtMs - clock.monotonicMs());
-    return after(leftMs, clock, () => void this.#beginHeld());
+    return after(leftMs, clock, () => void this.#startHeld());
   }
 
-  async #beginHeld(): Promise<void> {
+  async #startHeld(): Promise<void> {
     for (let [oldest] = this.#held; oldest !== undefined; [oldest] = this.#held) {
       const heldMs = this.#options.clock.monotonicMs() - oldest.sinceMs;
       if (this.#waits && heldMs < maxHeldMs) {
@@ -93,7 +93,7 @@ export class Disposal {
         return;
       }
       this.#held.shift();
-      oldest.begin();
+      oldest.start();
       // One in a turn: calls that arrive meanwhile do not wait for all.
       await nextTurn();
     }
