@@ -5,11 +5,13 @@ import type { Clock } from "../support/clock.ts";
 import { after } from "../support/timeout.ts";
 import type { CallRow } from "./call-row.ts";
 import { allocate } from "./sizing.ts";
-import type { ToolPool } from "./tool-pool.ts";
+import { type ToolPool, holdMs } from "./tool-pool.ts";
 
 /** Milliseconds between two runs without another reason: pools shrink as demand decays. */
 export const shrinkEveryMs = 5_000;
 
+/** Milliseconds for which a refill stands back at least, beside a call. */
+const soonMs = holdMs.some.template;
 /** The share of its target with which a pool can wait for the end of a row of calls. */
 export const enoughForRow = 0.25;
 
@@ -35,6 +37,8 @@ export class PoolScheduler implements AsyncDisposable {
   #isScheduled = false;
   #isClosed = false;
   #timer: Disposable | undefined;
+  /** When it fires, on the monotonic clock. */
+  #timerAtMs = Infinity;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -64,6 +68,16 @@ export class PoolScheduler implements AsyncDisposable {
       this.#isScheduled = false;
       if (!this.#isClosed) this.#run();
     });
+  }
+
+  /**
+   * Runs while the call that has just started goes on, unless it ends before: until then its tool
+   * may wait for this processor, and refills stand back.
+   */
+  scheduleSoon(): void {
+    if (this.#isScheduled || this.#isClosed) return;
+    const atMs = this.#options.clock.monotonicMs() + soonMs;
+    if (atMs < this.#timerAtMs) this.#runAt(atMs);
   }
 
   /** Begins no more refills. */
@@ -116,8 +130,12 @@ export class PoolScheduler implements AsyncDisposable {
 
   #runAt(atMs: number): void {
     this.#timer?.[Symbol.dispose]();
+    this.#timerAtMs = atMs;
     if (atMs === Infinity) return;
     const { clock } = this.#options;
-    this.#timer = after(Math.max(0, atMs - clock.monotonicMs()), clock, () => this.schedule());
+    this.#timer = after(Math.max(0, atMs - clock.monotonicMs()), clock, () => {
+      this.#timerAtMs = Infinity;
+      this.schedule();
+    });
   }
 }

@@ -86,8 +86,7 @@ export class PooledStarts implements Starts {
         using _ = unstarted;
         const execution = await made.start(args, whileStarting);
         void endWith(call, execution);
-        // Not before: until its tool has started, a call has no time to lose.
-        this.#scheduler.schedule();
+        this.#scheduler.scheduleSoon();
         return execution;
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -45,7 +45,10 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
   const { channel } = call;
   const opened = { snapshot: parts.tools.snapshot(), atMs: parts.clock.nowMs() };
   let gateway: CallGateway | undefined;
+  let isClosed = false;
   const open = (): void => {
+    // Taking the listener away would take longer.
+    if (isClosed) return;
     try {
       gateway = openGateway(parts, call, opened);
     } catch (error) {
@@ -61,8 +64,8 @@ function waitForRequest(parts: GatewaysParts, call: GatewayCall): CallGateway {
   channel.on("error", () => undefined).once("readable", open);
   const unused: CallGateway = {
     close: () => {
-      // Its owner destroys it with the sandbox.
-      channel.off("readable", open);
+      // Its owner destroys the channel with the sandbox.
+      isClosed = true;
       return Promise.resolve({ report: new ReportedCalls(opened.atMs).report });
     },
     [Symbol.asyncDispose]: async () => void (await unused.close()),

@@ -27,9 +27,12 @@ function newScene() {
 }
 
 describe("a gateway that nothing is asked of", () => {
-  test("reports no calls, and listens no longer to its channel", async () => {
-    const { channel, gateway } = newScene();
+  test("reports no calls, and takes none when it is closed", async () => {
+    const { channel, abuses, gateway } = newScene();
     expect(await gateway.close()).toEqual({ report: { calls: [], omittedCalls: 0 } });
+    channel.push("{");
+    await nextTurn();
+    expect(abuses).toEqual([]);
     expect(channel.listenerCount("readable")).toBe(0);
   });
 
