@@ -7,31 +7,23 @@ import type { Clock } from "../support/clock.ts";
 /** Milliseconds after the begin or the end of a call within which the next belongs to its row. */
 export const rowGapMs = 20;
 
-/** What a row is noticed by. */
-export interface CallRowOptions {
-  /** Calls that wait for calls of their own. */
-  readonly suspendedCalls: () => number;
-  readonly clock: Pick<Clock, "monotonicMs">;
-}
-
 /** The present row, if there is one. */
 export class CallRow {
-  readonly #options: CallRowOptions;
+  readonly #clock: Pick<Clock, "monotonicMs">;
   /** On the monotonic clock. */
   #lastMs = -Infinity;
 
-  constructor(options: CallRowOptions) {
-    this.#options = options;
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
   }
 
-  /** Call at the begin and at the end of each call, the calls by tools among them. */
+  /** Call at the begin and at the end of each call that a tool makes. */
   note(): void {
-    const { suspendedCalls, clock } = this.#options;
-    if (suspendedCalls() > 0) this.#lastMs = clock.monotonicMs();
+    this.#lastMs = this.#clock.monotonicMs();
   }
 
   get isUnderWay(): boolean {
-    return this.#options.clock.monotonicMs() < this.endsAtMs;
+    return this.#clock.monotonicMs() < this.endsAtMs;
   }
 
   /** When it is over unless another call comes, on the monotonic clock. */

@@ -97,7 +97,7 @@ export class ColdStarts implements Starts {
   }
 
   disposeLater(resources: AsyncDisposable): void {
-    this.#disposal.begin(resources);
+    this.#disposal.beginAfterRow(resources);
   }
 
   drain(): void {

@@ -7,7 +7,7 @@ import { after } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
 import type { CallRow } from "./call-row.ts";
 
-/** Disposals that wait for the end of a row of calls. Beyond that the oldest starts. */
+/** Ended calls whose disposal waits for the end of a row. Beyond that the oldest starts. */
 export const maxHeld = 32;
 /** Milliseconds after which one starts at the next look, though the row goes on. */
 export const maxHeldMs = 100;
@@ -39,12 +39,18 @@ export class Disposal {
     this.#options = options;
   }
 
-  /**
-   * Disposes the resource from the next turn on, since answers go first, or after a row of calls.
-   * Logs an error.
-   */
+  /** Disposes the resource from the next turn on: answers go first. Logs an error. */
   begin(resource: AsyncDisposable): void {
-    const disposing = this.#dispose(resource);
+    this.#begin(resource, () => nextTurn());
+  }
+
+  /** The same, after a row of calls. For what has no process any more, or soon. */
+  beginAfterRow(resource: AsyncDisposable): void {
+    this.#begin(resource, () => this.#turn());
+  }
+
+  #begin(resource: AsyncDisposable, turn: () => Promise<void>): void {
+    const disposing = this.#dispose(resource, turn);
     this.#pending.add(disposing);
     void disposing.then(() => this.#pending.delete(disposing));
   }
@@ -57,14 +63,18 @@ export class Disposal {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  async #dispose(resource: AsyncDisposable): Promise<void> {
-    await nextTurn();
-    if (this.#waits) await this.#hold();
+  async #dispose(resource: AsyncDisposable, turn: () => Promise<void>): Promise<void> {
+    await turn();
     try {
       await resource[Symbol.asyncDispose]();
     } catch (error) {
       logEvent(this.#options.log, "sandbox.dispose_failed", { err: error });
     }
+  }
+
+  async #turn(): Promise<void> {
+    await nextTurn();
+    if (this.#waits) await this.#hold();
   }
 
   get #waits(): boolean {

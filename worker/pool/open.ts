@@ -3,7 +3,6 @@
  */
 import { availableParallelism } from "node:os";
 import { ColdStarts } from "./cold-starts.ts";
-import { CallRow } from "./call-row.ts";
 import { Disposal } from "./disposal.ts";
 import { type PooledOptions, PooledStarts } from "./pooled-starts.ts";
 import type { Starts } from "./starts.ts";
@@ -13,6 +12,6 @@ export type StartsOptions = Omit<PooledOptions, "cpus">;
 
 /** Pooled starts, or cold ones where `maxBytes` is 0. The caller owns them. */
 export function openStarts(options: StartsOptions): Starts {
-  if (options.maxBytes > 0) return new PooledStarts({ ...options, cpus: availableParallelism() });
-  return new ColdStarts(options, new Disposal({ ...options, row: new CallRow(options) }));
+  if (options.maxBytes === 0) return new ColdStarts(options, new Disposal(options));
+  return new PooledStarts({ ...options, cpus: availableParallelism() });
 }

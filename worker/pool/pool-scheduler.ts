@@ -11,7 +11,7 @@ import { type ToolPool, holdMs } from "./tool-pool.ts";
 export const shrinkEveryMs = 5_000;
 
 /** Milliseconds for which a refill stands back at least, beside a call. */
-const soonMs = holdMs.some.template;
+export const soonMs = holdMs.some.template;
 /** The share of its target with which a pool can wait for the end of a row of calls. */
 export const enoughForRow = 0.25;
 
@@ -37,7 +37,7 @@ export class PoolScheduler implements AsyncDisposable {
   #isScheduled = false;
   #isClosed = false;
   #timer: Disposable | undefined;
-  /** When it fires, on the monotonic clock. */
+  /** When it fires, on the monotonic clock; past from then until the run. */
   #timerAtMs = Infinity;
 
   constructor(options: SchedulerOptions) {
@@ -133,9 +133,6 @@ export class PoolScheduler implements AsyncDisposable {
     this.#timerAtMs = atMs;
     if (atMs === Infinity) return;
     const { clock } = this.#options;
-    this.#timer = after(Math.max(0, atMs - clock.monotonicMs()), clock, () => {
-      this.#timerAtMs = Infinity;
-      this.schedule();
-    });
+    this.#timer = after(Math.max(0, atMs - clock.monotonicMs()), clock, () => this.schedule());
   }
 }

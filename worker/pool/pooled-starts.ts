@@ -13,7 +13,7 @@ import type { Execution } from "../sandbox/sandbox.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import type { CodeVersions } from "./code/code-watch.ts";
 import { hostFingerprint } from "./code/host-fingerprint.ts";
-import { CallRow } from "./call-row.ts";
+import type { CallRow } from "./call-row.ts";
 import { acquireCold } from "./cold-starts.ts";
 import { Disposal } from "./disposal.ts";
 import type { IdleSandbox } from "./idle-sandbox.ts";
@@ -33,6 +33,8 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
   readonly cpus: number;
   /** Calls that wait for calls of their own. */
   readonly suspendedCalls: () => number;
+  /** Calls by tools, which refills and disposals leave the processors to. */
+  readonly row: CallRow;
   /** The profile of calls whose request names none. */
   readonly profileOf: (entry: ToolEntry) => Profile;
 }
@@ -40,7 +42,6 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
 /** Keeps a pool for each tool and profile. */
 export class PooledStarts implements Starts {
   readonly #options: PooledOptions;
-  readonly #row: CallRow;
   readonly #parts: FactoryParts;
   readonly #disposal: Disposal;
   readonly #scheduler: PoolScheduler;
@@ -53,11 +54,9 @@ export class PooledStarts implements Starts {
 
   constructor(options: PooledOptions) {
     this.#options = options;
-    this.#row = new CallRow(options);
-    this.#disposal = new Disposal({ ...options, row: this.#row });
+    this.#disposal = new Disposal(options);
     this.#parts = { ...options, disposal: this.#disposal };
-    const pools = (): Iterable<ToolPool> => this.#pools.values();
-    this.#scheduler = new PoolScheduler({ ...options, row: this.#row, pools });
+    this.#scheduler = new PoolScheduler({ ...options, pools: () => this.#pools.values() });
     this.#notice = new CodeNotice(options);
     this.#listening = options.versions.onChange((runtime) => this.#onCodeChanged(runtime));
   }
@@ -68,7 +67,6 @@ export class PooledStarts implements Starts {
 
   async acquire(entry: ToolEntry, profile: Profile, signal: AbortSignal): Promise<ToolSandbox> {
     signal.throwIfAborted();
-    this.#row.note();
     await using held = new AsyncDisposableStack();
     const call = held.use(this.#scheduler.beginCall());
     const unstarted = held.use(this.#notice.begin(entry.runtime));
@@ -115,8 +113,7 @@ export class PooledStarts implements Starts {
   }
 
   disposeLater(resources: AsyncDisposable): void {
-    this.#row.note();
-    this.#disposal.begin(resources);
+    this.#disposal.beginAfterRow(resources);
   }
 
   drain(): void {

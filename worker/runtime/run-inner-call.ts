@@ -7,6 +7,7 @@ import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
 import { sendingTimeMs } from "../invocation/limits.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
+import type { CallRow } from "../pool/call-row.ts";
 import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
@@ -19,6 +20,8 @@ import { type InnerCall, cancelledCall, innerLog, timeOf, traceparentOf } from "
 /** Dependencies of {@link runInnerCall}. */
 export interface InnerCallParts {
   readonly invoker: Invoker;
+  /** Told of each call. */
+  readonly row: Pick<CallRow, "note">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Follows a call from now on. */
@@ -34,7 +37,7 @@ export async function runInnerCall(
   call: InnerCall,
   signal: AbortSignal,
 ): Promise<DispatchResult> {
-  const { invoker, clock, follow } = parts;
+  const { invoker, row, clock, follow } = parts;
   const { signal: shutdown, cancelSignal, onWaiting } = outer.context;
   const audit = outer.context.audit?.inner(call.callId, call.toolName);
   const invocation = innerInvocation(outer, call, clock.nowMs());
@@ -45,6 +48,7 @@ export async function runInnerCall(
   const traceId = follower.trace?.traceId ?? (traceparent && traceIdOf(traceparent));
   const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
+  row.note();
   const startMs = clock.monotonicMs();
   let ending: CallEnd = "INTERNAL_ERROR";
   let cause: { readonly err?: unknown } = {};
@@ -73,6 +77,7 @@ export async function runInnerCall(
     cause = causeOf(error);
     throw error;
   } finally {
+    row.note();
     audit?.end(ending);
     follower.end({ outcome: ending, settlement: "none" });
     const durationMs = Math.round(clock.monotonicMs() - startMs);

@@ -96,7 +96,7 @@ export interface ExitReport {
   /**
    * Given where the command has given its result and only its exit with 0 was left: all processes
    * have been killed and run no code of their own any more, and `output/` is empty. Fulfils when
-   * they are gone, or cannot be ended. Disposing the sandbox waits for that.
+   * they are gone, or cannot be ended; never rejects. Disposing the sandbox waits for that.
    */
   readonly ending?: Promise<void>;
   /** What the command gave as its `result.json`; undefined where that is a file, if anywhere. */

@@ -8,25 +8,30 @@ import { Disposal, maxHeld, maxHeldMs } from "../../../worker/pool/disposal.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { HandClock } from "../broker/hand-clock.ts";
 
-/** Calls that end one after the other; some wait meanwhile for calls of their own. */
-function setUp(waiting = 1) {
+/** Calls of a tool that end one after the other. */
+function setUp() {
   const clock = new HandClock();
-  const suspended = { calls: waiting };
-  const row = new CallRow({ suspendedCalls: () => suspended.calls, clock });
+  const row = new CallRow(clock);
   const disposal = new Disposal({ log: createLogger("silent", 1), clock, row });
   const disposed: number[] = [];
   const rest = async (): Promise<void> => {
     for (let turn = 0; turn < 3 * maxHeld; turn++) await nextTurn();
   };
+  const resource = (call: number) => ({
+    [Symbol.asyncDispose]: async () => void disposed.push(call),
+  });
   return {
-    suspended,
+    clock,
+    row,
     disposal,
     disposed,
+    resource,
     end: async (call: number): Promise<void> => {
       row.note();
-      disposal.begin({ [Symbol.asyncDispose]: async () => void disposed.push(call) });
+      disposal.beginAfterRow(resource(call));
       await rest();
     },
+    rest,
     pass: async (ms: number): Promise<void> => {
       clock.advance(ms);
       await rest();
@@ -34,33 +39,42 @@ function setUp(waiting = 1) {
   };
 }
 
-test("a call is disposed at once where none waits for calls of its own", async () => {
-  const { disposed, end } = setUp(0);
-  await end(1);
+test("an ended call is disposed at once where there is no row", async () => {
+  const { disposal, disposed, resource, rest } = setUp();
+  disposal.beginAfterRow(resource(1));
+  await rest();
   expect(disposed).toEqual([1]);
 });
 
-test("calls by a tool are disposed when no other has followed for a while", async () => {
-  const { suspended, disposed, end, pass } = setUp();
+test("calls of a row are disposed when no other has followed for a while", async () => {
+  const { disposed, end, pass } = setUp();
   for (const call of [1, 2, 3]) {
     await end(call);
     await pass(rowGapMs - 1);
   }
   expect(disposed).toEqual([]);
-  // What the tool does between its calls does not count.
-  suspended.calls = 0;
   await pass(1);
   expect(disposed).toEqual([1, 2, 3]);
 });
 
-test("a call that ends during a row waits with it, whoever made it", async () => {
-  const { suspended, disposed, end, pass } = setUp();
-  await end(1);
-  suspended.calls = 0;
-  await end(2);
-  expect(disposed).toEqual([]);
-  await pass(rowGapMs);
-  expect(disposed).toEqual([1, 2]);
+test("after a row, one disposal starts in a turn", async () => {
+  const { clock, disposed, end } = setUp();
+  for (const call of [1, 2, 3]) await end(call);
+  clock.advance(rowGapMs);
+  const counts: number[] = [];
+  while (disposed.length < 3) {
+    await nextTurn();
+    if (disposed.length !== counts.at(-1)) counts.push(disposed.length);
+  }
+  expect(counts.filter((count) => count > 0)).toEqual([1, 2, 3]);
+});
+
+test("what still runs does not wait for a row", async () => {
+  const { row, disposal, disposed, resource, rest } = setUp();
+  row.note();
+  disposal.begin(resource(1));
+  await rest();
+  expect(disposed).toEqual([1]);
 });
 
 test("of a row without a gap the oldest are disposed after a while", async () => {
@@ -89,11 +103,12 @@ test("of a row without a pause the oldest is disposed when more than enough wait
 });
 
 test("at the end everything is disposed, and nothing waits any more", async () => {
-  const { disposal, disposed, end } = setUp();
+  const { clock, disposal, disposed, end } = setUp();
   await end(1);
   await end(2);
   await disposal.settled();
   expect(disposed).toEqual([1, 2]);
+  expect(clock.sleeping).toBe(0);
   await end(3);
   expect(disposed).toEqual([1, 2, 3]);
 });

@@ -6,6 +6,7 @@ import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts"
 import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import { rowGapMs } from "../../../worker/pool/call-row.ts";
+import { soonMs } from "../../../worker/pool/pool-scheduler.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/pool/sizing.ts";
 import { forkTimeoutMs } from "../../../worker/pool/sandbox-factory.ts";
@@ -291,25 +292,32 @@ describe("refills", () => {
   );
 
   test("do not stand back for calls that wait for calls of their own", async () => {
-    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    const scene = setUp({ ...busy, suspendedCalls: () => 2 });
     await using _ = scene.starts;
-    const own = tool("a", { warm: { min: 2, max: 2 } });
+    const own = tool("a", { warm: { min: 4, max: 4 } });
     scene.starts.follow([own]);
     await scene.rest();
     await using first = await scene.acquire(own);
     await first.start("{}");
-    await scene.pass(rowGapMs);
-    expect(scene.pool()).toMatchObject({ idle: 2 });
+    // Until then the tool goes first, and others that start do not make it longer.
+    await scene.pass(soonMs / 2);
+    await using second = await scene.acquire(own);
+    await second.start("{}");
+    await scene.pass(soonMs / 2 - 1);
+    expect(scene.pool()).toMatchObject({ idle: 2, making: 0 });
+    await scene.pass(1);
+    expect(scene.pool()).toMatchObject({ idle: 4 });
   });
 
   test("stand back for a row of calls by tools while a fourth is left", async () => {
-    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    const scene = setUp(busy);
     await using _ = scene.starts;
     const own = tool("a", { warm: { min: 4, max: 4 } });
     scene.starts.follow([own]);
     await scene.rest();
     const idle: number[] = [];
     for (let call = 0; call < 5; call++) {
+      scene.row.note();
       await scene.call(own);
       await scene.rest();
       idle.push(scene.pool().idle);
@@ -321,18 +329,17 @@ describe("refills", () => {
   test.for(["pool", "template"] as const)(
     "stand back for a row that does not end, but by %s no longer than for a while",
     async (autoStart) => {
-      const profile = { ...restrictiveProfile, autoStart };
-      const scene = setUp({ ...busy, profile, suspendedCalls: () => 1 });
+      const scene = setUp({ ...busy, profile: { ...restrictiveProfile, autoStart } });
       await using _ = scene.starts;
       const own = tool("a", { warm: { min: 2, max: 2 } });
-      const other = tool("b", { start: "cold" });
-      scene.starts.follow([own, other]);
+      scene.starts.follow([own]);
       await scene.pass(10_000);
+      scene.row.note();
       await scene.call(own);
       const stepMs = rowGapMs / 2;
       for (let passedMs = 0; passedMs < holdMs.row[autoStart]; passedMs += stepMs) {
         expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
-        await scene.call(other);
+        scene.row.note();
         await scene.pass(stepMs);
       }
       expect(scene.pool()).toMatchObject({ idle: 2 });
@@ -340,11 +347,12 @@ describe("refills", () => {
   );
 
   test("go on when a row of calls by tools is over", async () => {
-    const scene = setUp({ ...busy, suspendedCalls: () => 1 });
+    const scene = setUp(busy);
     await using _ = scene.starts;
     const own = tool("a", { warm: { min: 4, max: 4 } });
     scene.starts.follow([own]);
     await scene.rest();
+    scene.row.note();
     for (let call = 0; call < 3; call++) await scene.call(own);
     await scene.pass(rowGapMs - 1);
     expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
@@ -367,6 +375,23 @@ describe("refills", () => {
     gone.resolve();
     await scene.rest();
     expect(scene.pool()).toMatchObject({ idle: 2 });
+  });
+
+  test("stand back for the calls that are left, when one is gone and then disposed", async () => {
+    const scene = setUp({ ...busy, cpus: 1 });
+    await using _ = scene.starts;
+    const own = tool("a", { warm: { min: 3, max: 3 } });
+    scene.starts.follow([own]);
+    await scene.rest();
+    await using other = await scene.acquire(own);
+    await other.start("{}");
+    scene.technology.ending = Promise.resolve();
+    const first = await scene.acquire(own);
+    await first.start("{}");
+    await scene.rest();
+    await first[Symbol.asyncDispose]();
+    await scene.pass(holdMs.some.template);
+    expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
   });
 
   test("stand back once more for each, while calls need all processors", async () => {

@@ -1,9 +1,9 @@
 /**
- * What a call holds until its sandbox is gone: its slot, its tool's code, the sandbox.
+ * What a call holds: its slot, its tool's code, the sandbox.
  */
 import type { Starts } from "../../pool/starts.ts";
 
-/** Given back in reverse order. */
+/** Given back in reverse order, but for the slot: at the latest when the sandbox is gone. */
 export class CallResources implements AsyncDisposable {
   /** Fulfils when the sandbox is gone, for which the answer need not wait: `ExitReport.ending`. */
   ending: Promise<void> | undefined;

@@ -12,11 +12,11 @@ import { createLogger } from "../../../../worker/telemetry/logger.ts";
 
 /** Resources of a call with the one slot, whose sandbox ends when a test says so. */
 function newCall() {
-  const row = new CallRow({ suspendedCalls: () => 0, clock: systemClock });
+  const row = new CallRow(systemClock);
   const disposal = new Disposal({ log: createLogger("silent", 1), clock: systemClock, row });
   const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
   const disposed = Promise.withResolvers<void>();
-  const held = new CallResources({ disposeLater: (resources) => disposal.begin(resources) });
+  const held = new CallResources({ disposeLater: (resources) => disposal.beginAfterRow(resources) });
   held.useSlot(slots.tryAcquire()!);
   held.use({ [Symbol.asyncDispose]: () => disposed.promise });
   return { disposal, slots, disposed, held };

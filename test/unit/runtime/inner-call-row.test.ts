@@ -1,0 +1,43 @@
+/**
+ * Calls by tools are noticed as a row.
+ */
+import { expect, test } from "vitest";
+import type { Outcome } from "../../../worker/invocation/call-context.ts";
+import type { GatewayCall } from "../../../worker/invocation/steps/gateway.ts";
+import { CallRow } from "../../../worker/pool/call-row.ts";
+import { InvocationError } from "../../../worker/protocol/errors.ts";
+import { type InnerCallParts, runInnerCall } from "../../../worker/runtime/run-inner-call.ts";
+import { createLogger } from "../../../worker/telemetry/logger.ts";
+import { HandClock } from "../broker/hand-clock.ts";
+
+const never = new AbortController().signal;
+
+test.for([
+  ["succeeds", { kind: "success", toolResult: {}, createdArtifacts: [] }],
+  ["fails", { kind: "error", error: new InvocationError("EXECUTION_ERROR", "it broke") }],
+] as const)("a call that %s is in a row from its begin, and after its end", async ([, end]) => {
+  const clock = new HandClock();
+  const row = new CallRow(clock);
+  const during: boolean[] = [];
+  const parts = {
+    invoker: {
+      invoke: async () => {
+        during.push(row.isUnderWay);
+        clock.advance(1_000);
+        return end as unknown as Outcome;
+      },
+    },
+    ...{ row, clock, log: createLogger("silent", 1) },
+    follow: () => ({ resolved: () => undefined, end: () => undefined, trace: undefined }),
+  } as unknown as InnerCallParts;
+  const outer = {
+    ...{ tool: { name: "program" }, invocation: {}, context: { signal: never } },
+    deadlineMs: 60_000,
+  } as unknown as GatewayCall;
+  const call = { callId: "1", toolId: "query", toolName: "query", args: {}, depth: 1 };
+  await runInnerCall(parts, outer, call, never).catch(() => undefined);
+  expect(during).toEqual([true]);
+  expect(row.isUnderWay).toBe(true);
+  clock.advance(1_000);
+  expect(row.isUnderWay).toBe(false);
+});
