@@ -2,7 +2,7 @@
  * Calls by tools are noticed as a row.
  */
 import { expect, test } from "vitest";
-import type { Outcome } from "../../../worker/invocation/call-context.ts";
+import type { InvocationOutcome } from "../../../worker/protocol/invocation.ts";
 import type { GatewayCall } from "../../../worker/invocation/steps/gateway.ts";
 import { CallRow } from "../../../worker/pool/call-row.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
@@ -24,7 +24,7 @@ test.for([
       invoke: async () => {
         during.push(row.isUnderWay);
         clock.advance(1_000);
-        return end as unknown as Outcome;
+        return end as unknown as InvocationOutcome;
       },
     },
     ...{ row, clock, log: createLogger("silent", 1) },

@@ -74,8 +74,8 @@ export function readProgramMessage(frame: JsonObject): ProgramMessage {
 }
 
 /**
- * A `run_tool` as its schema has it, read without it: most calls come after a pause, when that takes
- * 50 µs. Undefined for any other frame.
+ * A `run_tool` as its schema has it, read without it: that takes 50 µs after a pause, as most calls
+ * come. Undefined for any other frame.
  */
 function plainCall(frame: JsonObject): ProgramRequest | undefined {
   const { type, id, payload } = frame;
