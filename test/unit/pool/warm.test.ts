@@ -346,6 +346,18 @@ describe("refills", () => {
     },
   );
 
+  test("give up idle sandboxes during a row of calls, too", async () => {
+    const scene = setUp(busy);
+    await using _ = scene.starts;
+    scene.starts.follow([tool("a", { warm: { min: 2, max: 2 } })]);
+    await scene.rest();
+    expect(scene.technology.count("parked")).toBe(2);
+    scene.row.note();
+    scene.starts.follow([]);
+    await scene.rest();
+    expect(scene.technology.count("parked")).toBe(0);
+  });
+
   test("go on when a row of calls by tools is over", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
