@@ -16,7 +16,9 @@ function newCall() {
   const disposal = new Disposal({ log: createLogger("silent", 1), clock: systemClock, row });
   const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
   const disposed = Promise.withResolvers<void>();
-  const held = new CallResources({ disposeLater: (resources) => disposal.beginAfterRow(resources) });
+  const held = new CallResources({
+    disposeLater: (resources) => disposal.beginAfterRow(resources),
+  });
   held.useSlot(slots.tryAcquire()!);
   held.use({ [Symbol.asyncDispose]: () => disposed.promise });
   return { disposal, slots, disposed, held };
