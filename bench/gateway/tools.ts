@@ -27,8 +27,8 @@ const most = { max_tool_calls: 1_000, max_lookups: 1_000 };
 
 /** Sandboxes that wait: as many as needed, whatever else is measured. */
 const warm = { min: 1, max: 16 };
-/** Half as many again as the calls of a row: by that the worker exceeds what it has seen. */
-const warmForRow = { min: 1, max: 1.5 * callsInARow };
+/** Half as many again as the calls of a series: by that the worker exceeds what it has seen. */
+const warmForSeries = { min: 1, max: 1.5 * callsInARow };
 
 /** Characters of a description, which its schema repeats. */
 const describedLength = 16_384;
@@ -52,7 +52,7 @@ export const gatewayEntries: Readonly<Record<string, object>> = {
     ...python,
     module: "bench_light",
     function: "nothing",
-    warm: warmForRow,
+    warm: warmForSeries,
     ...called,
   },
   [workTool]: { ...python, function: "works", ...called },

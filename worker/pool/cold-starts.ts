@@ -97,7 +97,7 @@ export class ColdStarts implements Starts {
   }
 
   disposeLater(resources: AsyncDisposable): void {
-    this.#disposal.beginAfterRow(resources);
+    this.#disposal.beginAfterSeries(resources);
   }
 
   drain(): void {

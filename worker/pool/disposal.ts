@@ -5,11 +5,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../support/clock.ts";
 import { after } from "../support/timeout.ts";
 import { type EventLog, logEvent } from "../telemetry/log-event.ts";
-import type { CallRow } from "./call-row.ts";
+import type { CallSeries } from "./call-series.ts";
 
-/** Ended calls whose disposal waits for the end of a row. Beyond that the oldest starts. */
+/** Ended calls whose disposal waits for the end of a series. Beyond that the oldest starts. */
 export const maxHeld = 32;
-/** Milliseconds after which one starts at the next look, though the row goes on. */
+/** Milliseconds after which one starts at the next look, though the series goes on. */
 export const maxHeldMs = 100;
 
 /** What disposals are started with. */
@@ -17,7 +17,7 @@ export interface DisposalOptions {
   readonly log: EventLog<"warn">;
   readonly clock: Clock;
   /** Calls that disposals leave the processors to. */
-  readonly row: Pick<CallRow, "isUnderWay" | "endsAtMs">;
+  readonly series: Pick<CallSeries, "isUnderWay" | "endsAtMs">;
 }
 
 interface Held {
@@ -30,7 +30,7 @@ interface Held {
 export class Disposal {
   readonly #options: DisposalOptions;
   readonly #pending = new Set<Promise<void>>();
-  /** Those that have not started, the oldest first. */
+  /** Those that wait for the end of a series, the oldest first. */
   readonly #held: Held[] = [];
   #timer: Disposable | undefined;
   #isClosing = false;
@@ -44,8 +44,8 @@ export class Disposal {
     this.#begin(resource, () => nextTurn());
   }
 
-  /** The same, after a row of calls. For what has no process any more, or soon. */
-  beginAfterRow(resource: AsyncDisposable): void {
+  /** The same for a sandbox in which nothing runs any more, at the end of a series of calls. */
+  beginAfterSeries(resource: AsyncDisposable): void {
     this.#begin(resource, () => this.#turn());
   }
 
@@ -55,7 +55,7 @@ export class Disposal {
     void disposing.then(() => this.#pending.delete(disposing));
   }
 
-  /** Fulfils when no disposal is under way. None waits for a row from now on. */
+  /** Fulfils when no disposal is under way. None waits for a series from now on. */
   async settled(): Promise<void> {
     this.#isClosing = true;
     this.#timer?.[Symbol.dispose]();
@@ -78,7 +78,7 @@ export class Disposal {
   }
 
   get #waits(): boolean {
-    return this.#options.row.isUnderWay && !this.#isClosing;
+    return this.#options.series.isUnderWay && !this.#isClosing;
   }
 
   #hold(): Promise<void> {
@@ -90,8 +90,8 @@ export class Disposal {
   }
 
   #lookLater(): Disposable {
-    const { clock, row } = this.#options;
-    const leftMs = Math.max(0, row.endsAtMs - clock.monotonicMs());
+    const { clock, series } = this.#options;
+    const leftMs = Math.max(0, series.endsAtMs - clock.monotonicMs());
     return after(leftMs, clock, () => void this.#startHeld());
   }
 

@@ -3,7 +3,7 @@
  */
 import type { Clock } from "../support/clock.ts";
 import { after } from "../support/timeout.ts";
-import type { CallRow } from "./call-row.ts";
+import type { CallSeries } from "./call-series.ts";
 import { allocate } from "./sizing.ts";
 import { type ToolPool, holdMs } from "./tool-pool.ts";
 
@@ -12,8 +12,8 @@ export const shrinkEveryMs = 5_000;
 
 /** Milliseconds for which a refill stands back at least, beside a call. */
 export const soonMs = holdMs.some.template;
-/** The share of its target with which a pool can wait for the end of a row of calls. */
-export const enoughForRow = 0.25;
+/** The share of its target with which a pool can wait for the end of a series of calls. */
+const enoughForSeries = 0.25;
 
 /** What is scheduled. */
 export interface SchedulerOptions {
@@ -25,7 +25,7 @@ export interface SchedulerOptions {
   readonly cpus: number;
   /** Calls that wait for calls of their own. One that computes meanwhile counts as waiting. */
   readonly suspendedCalls: () => number;
-  readonly row: Pick<CallRow, "isUnderWay" | "endsAtMs">;
+  readonly series: Pick<CallSeries, "isUnderWay" | "endsAtMs">;
   readonly clock: Clock;
 }
 
@@ -44,9 +44,7 @@ export class PoolScheduler implements AsyncDisposable {
     this.#options = options;
   }
 
-  /**
-   * A call that needs a processor until the answer is first disposed, unless it is suspended.
-   */
+  /** A call that needs a processor until this is disposed, unless it is suspended. Idempotent. */
   beginCall(): Disposable {
     this.#calls++;
     let isOver = false;
@@ -93,7 +91,7 @@ export class PoolScheduler implements AsyncDisposable {
   }
 
   #run(): void {
-    const { maxBytes, cpus, clock, row } = this.#options;
+    const { maxBytes, cpus, clock, series } = this.#options;
     const pools = [...this.#options.pools()];
     const requests = pools.map((pool) => pool.request());
     const targets = allocate(requests, maxBytes);
@@ -108,13 +106,13 @@ export class PoolScheduler implements AsyncDisposable {
     // A refill that is due already begins when one under way ends.
     const later = pools.map((pool) => this.#dueMs(pool)).filter((dueMs) => dueMs > nowMs);
     const isInUse = pools.some((pool) => !pool.isEmpty);
-    if (row.endsAtMs > nowMs) later.push(row.endsAtMs);
+    if (series.endsAtMs > nowMs) later.push(series.endsAtMs);
     this.#runAt(Math.min(...later, isInUse ? nowMs + shrinkEveryMs : Infinity));
   }
 
   #dueMs(pool: ToolPool): number {
-    const { cpus, suspendedCalls, row } = this.#options;
-    if (row.isUnderWay && pool.fill >= enoughForRow) return pool.dueMs("row");
+    const { cpus, suspendedCalls, series } = this.#options;
+    if (series.isUnderWay && pool.fill >= enoughForSeries) return pool.dueMs("series");
     const calls = this.#calls - suspendedCalls();
     return pool.dueMs(calls <= 0 ? "none" : calls < cpus ? "some" : "all");
   }

@@ -13,7 +13,7 @@ import type { Execution } from "../sandbox/sandbox.ts";
 import { CodeNotice } from "./code/code-notice.ts";
 import type { CodeVersions } from "./code/code-watch.ts";
 import { hostFingerprint } from "./code/host-fingerprint.ts";
-import type { CallRow } from "./call-row.ts";
+import type { CallSeries } from "./call-series.ts";
 import { acquireCold } from "./cold-starts.ts";
 import { Disposal } from "./disposal.ts";
 import type { IdleSandbox } from "./idle-sandbox.ts";
@@ -34,7 +34,7 @@ export interface PooledOptions extends Omit<FactoryParts, "disposal" | "versions
   /** Calls that wait for calls of their own. */
   readonly suspendedCalls: () => number;
   /** Calls by tools, which refills and disposals leave the processors to. */
-  readonly row: CallRow;
+  readonly series: CallSeries;
   /** The profile of calls whose request names none. */
   readonly profileOf: (entry: ToolEntry) => Profile;
 }
@@ -113,7 +113,7 @@ export class PooledStarts implements Starts {
   }
 
   disposeLater(resources: AsyncDisposable): void {
-    this.#disposal.beginAfterRow(resources);
+    this.#disposal.beginAfterSeries(resources);
   }
 
   drain(): void {

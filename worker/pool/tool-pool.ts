@@ -9,8 +9,8 @@ import { type FactoryParts, SandboxFactory } from "./sandbox-factory.ts";
 import { Demand, type MemoryRequest } from "./sizing.ts";
 import type { PoolStats } from "./starts.ts";
 
-/** The processors that calls use; or a row of calls by tools, for which enough sandboxes wait. */
-export type Load = "none" | "some" | "all" | "row";
+/** The processors that calls use; or a series of calls by tools for which enough wait. */
+export type Load = "none" | "some" | "all" | "series";
 
 /**
  * Milliseconds that a refill waits while calls run: most end sooner, and a process that starts
@@ -21,7 +21,7 @@ export const holdMs: Readonly<Record<Load, Readonly<Record<IdleStartMode, number
   none: { pool: 0, template: 0 },
   some: { pool: 10, template: 10 },
   all: { pool: 1_000, template: 25 },
-  row: { pool: 100, template: 100 },
+  series: { pool: 100, template: 100 },
 };
 
 /** A pool. Its owner retires it at the end. */

@@ -7,7 +7,7 @@ import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
 import { sendingTimeMs } from "../invocation/limits.ts";
 import type { GatewayCall } from "../invocation/steps/gateway.ts";
-import type { CallRow } from "../pool/call-row.ts";
+import type { CallSeries } from "../pool/call-series.ts";
 import { InvocationError, failureFacts } from "../protocol/errors.ts";
 import type { Invocation, InvocationOutcome } from "../protocol/invocation.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
@@ -21,7 +21,7 @@ import { type InnerCall, cancelledCall, innerLog, timeOf, traceparentOf } from "
 export interface InnerCallParts {
   readonly invoker: Invoker;
   /** Told of each call. */
-  readonly row: Pick<CallRow, "note">;
+  readonly series: Pick<CallSeries, "note">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Follows a call from now on. */
@@ -37,7 +37,7 @@ export async function runInnerCall(
   call: InnerCall,
   signal: AbortSignal,
 ): Promise<DispatchResult> {
-  const { invoker, row, clock, follow } = parts;
+  const { invoker, series, clock, follow } = parts;
   const { signal: shutdown, cancelSignal, onWaiting } = outer.context;
   const audit = outer.context.audit?.inner(call.callId, call.toolName);
   const invocation = innerInvocation(outer, call, clock.nowMs());
@@ -48,7 +48,7 @@ export async function runInnerCall(
   const traceId = follower.trace?.traceId ?? (traceparent && traceIdOf(traceparent));
   const log = innerLog(parts.log, outer, call, traceId);
   logEvent(log, "tool_call.received");
-  row.note();
+  series.note();
   const startMs = clock.monotonicMs();
   let ending: CallEnd = "INTERNAL_ERROR";
   let cause: { readonly err?: unknown } = {};
@@ -77,7 +77,7 @@ export async function runInnerCall(
     cause = causeOf(error);
     throw error;
   } finally {
-    row.note();
+    series.note();
     audit?.end(ending);
     follower.end({ outcome: ending, settlement: "none" });
     const durationMs = Math.round(clock.monotonicMs() - startMs);

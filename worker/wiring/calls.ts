@@ -25,7 +25,7 @@ import { type ResolveParts, resolveProfile } from "../invocation/steps/resolve.t
 import { Transfers } from "../invocation/steps/transfers.ts";
 import { TopicTools } from "../invocation/read-request.ts";
 import { openClaims } from "../invocation/claims/shared-claims.ts";
-import { CallRow } from "../pool/call-row.ts";
+import { CallSeries } from "../pool/call-series.ts";
 import { openStarts } from "../pool/open.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import type { Starts } from "../pool/starts.ts";
@@ -109,7 +109,7 @@ export function wireInvoker(
     hostNetwork: config.sandbox.hostNetwork,
   };
   const lentSlots = new LentSlots(config.sandbox.maxSuspended, maxWaiting);
-  const row = new CallRow(host.clock);
+  const series = new CallSeries(host.clock);
   const starts = openStarts({
     runners,
     backend,
@@ -118,7 +118,7 @@ export function wireInvoker(
     versions: foundation.codeWatch,
     maxBytes: config.sandbox.maxWarmBytes,
     suspendedCalls: () => lentSlots.count,
-    row,
+    series,
     profileOf: (tool) => resolveProfile(resolving, tool, { requestedProfile: undefined }),
     clock: host.clock,
     log: host.log.child({ part: "starts" }),
@@ -135,7 +135,7 @@ export function wireInvoker(
       remote: () => remote.directory.entries,
     }),
     remote,
-    row,
+    series,
     store: counted,
     scopeOf,
     follow,

@@ -16,7 +16,7 @@ import { insidePaths } from "../../../worker/runners/inside-paths.ts";
 import { workDirNames } from "../../../worker/sandbox/work/work-dir.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import type { ToolSandbox } from "../../../worker/pool/starts.ts";
-import { CallRow } from "../../../worker/pool/call-row.ts";
+import { CallSeries } from "../../../worker/pool/call-series.ts";
 import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { patience } from "../../support/patience.ts";
@@ -60,7 +60,7 @@ async function openStarts(context: TestContext, entry: ToolEntry) {
       maxBytes: 512 * 1024 * 1024,
       cpus: 1,
       suspendedCalls: () => 0,
-      row: new CallRow(clock),
+      series: new CallSeries(clock),
       profileOf: () => profile,
     }),
   );

@@ -9,7 +9,7 @@ import { runnerGateway } from "../../../worker/invocation/steps/gateway.ts";
 import { resultTextOf } from "./result-text.ts";
 import type { ToolEntry } from "../../../worker/manifest/manifest.ts";
 import { CodeWatch } from "../../../worker/pool/code/code-watch.ts";
-import { CallRow } from "../../../worker/pool/call-row.ts";
+import { CallSeries } from "../../../worker/pool/call-series.ts";
 import { openStarts } from "../../../worker/pool/open.ts";
 import type { Starts } from "../../../worker/pool/starts.ts";
 import { openNodeRunner } from "../../../worker/runners/node.ts";
@@ -124,7 +124,7 @@ export async function openToolStarts(options: ToolStartsOptions): Promise<ToolSt
     clock: systemClock,
     log,
     suspendedCalls: () => 0,
-    row: new CallRow(systemClock),
+    series: new CallSeries(systemClock),
     maxBytes: backend.aheadOf === undefined ? 0 : 2 ** 30,
     profileOf: () => profile,
   });

@@ -1,9 +1,9 @@
 /**
- * When ended calls are disposed: at once, or after a row of calls by tools.
+ * When ended calls are disposed: at once, or after a series of calls by tools.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { CallRow, rowGapMs } from "../../../worker/pool/call-row.ts";
+import { CallSeries, seriesGapMs } from "../../../worker/pool/call-series.ts";
 import { Disposal, maxHeld, maxHeldMs } from "../../../worker/pool/disposal.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { HandClock } from "../broker/hand-clock.ts";
@@ -11,8 +11,8 @@ import { HandClock } from "../broker/hand-clock.ts";
 /** Calls of a tool that end one after the other. */
 function setUp() {
   const clock = new HandClock();
-  const row = new CallRow(clock);
-  const disposal = new Disposal({ log: createLogger("silent", 1), clock, row });
+  const series = new CallSeries(clock);
+  const disposal = new Disposal({ log: createLogger("silent", 1), clock, series });
   const disposed: number[] = [];
   const rest = async (): Promise<void> => {
     for (let turn = 0; turn < 3 * maxHeld; turn++) await nextTurn();
@@ -22,13 +22,13 @@ function setUp() {
   });
   return {
     clock,
-    row,
+    series,
     disposal,
     disposed,
     resource,
     end: async (call: number): Promise<void> => {
-      row.note();
-      disposal.beginAfterRow(resource(call));
+      series.note();
+      disposal.beginAfterSeries(resource(call));
       await rest();
     },
     rest,
@@ -39,28 +39,28 @@ function setUp() {
   };
 }
 
-test("an ended call is disposed at once where there is no row", async () => {
+test("an ended call is disposed at once where there is no series", async () => {
   const { disposal, disposed, resource, rest } = setUp();
-  disposal.beginAfterRow(resource(1));
+  disposal.beginAfterSeries(resource(1));
   await rest();
   expect(disposed).toEqual([1]);
 });
 
-test("calls of a row are disposed when no other has followed for a while", async () => {
+test("calls of a series are disposed when no other has followed for a while", async () => {
   const { disposed, end, pass } = setUp();
   for (const call of [1, 2, 3]) {
     await end(call);
-    await pass(rowGapMs - 1);
+    await pass(seriesGapMs - 1);
   }
   expect(disposed).toEqual([]);
   await pass(1);
   expect(disposed).toEqual([1, 2, 3]);
 });
 
-test("after a row, one disposal starts in a turn", async () => {
+test("after a series, one disposal starts in a turn", async () => {
   const { clock, disposed, end } = setUp();
   for (const call of [1, 2, 3]) await end(call);
-  clock.advance(rowGapMs);
+  clock.advance(seriesGapMs);
   const counts: number[] = [];
   while (disposed.length < 3) {
     await nextTurn();
@@ -69,17 +69,17 @@ test("after a row, one disposal starts in a turn", async () => {
   expect(counts.filter((count) => count > 0)).toEqual([1, 2, 3]);
 });
 
-test("what still runs does not wait for a row", async () => {
-  const { row, disposal, disposed, resource, rest } = setUp();
-  row.note();
+test("what still runs does not wait for a series", async () => {
+  const { series, disposal, disposed, resource, rest } = setUp();
+  series.note();
   disposal.begin(resource(1));
   await rest();
   expect(disposed).toEqual([1]);
 });
 
-test("of a row without a gap the oldest are disposed after a while", async () => {
+test("of a series without a gap the oldest are disposed after a while", async () => {
   const { disposed, end, pass } = setUp();
-  const stepMs = rowGapMs / 2;
+  const stepMs = seriesGapMs / 2;
   const calls = maxHeldMs / stepMs;
   for (let call = 0; call < calls; call++) {
     await end(call);
@@ -92,7 +92,7 @@ test("of a row without a gap the oldest are disposed after a while", async () =>
   expect(disposed.length).toBeLessThan(calls);
 });
 
-test("of a row without a pause the oldest is disposed when more than enough wait", async () => {
+test("of a series without a pause the oldest is disposed when more than enough wait", async () => {
   const { disposed, end } = setUp();
   for (let call = 0; call < maxHeld; call++) await end(call);
   expect(disposed).toEqual([]);

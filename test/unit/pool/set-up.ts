@@ -7,7 +7,7 @@ import type { Runtime, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { ToolRunner } from "../../../worker/runners/runner.ts";
 import { type Profile, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
 import type { CodeVersions } from "../../../worker/pool/code/code-watch.ts";
-import { CallRow } from "../../../worker/pool/call-row.ts";
+import { CallSeries } from "../../../worker/pool/call-series.ts";
 import { PooledStarts } from "../../../worker/pool/pooled-starts.ts";
 import type { ToolSandbox } from "../../../worker/pool/starts.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
@@ -76,7 +76,7 @@ export function setUp({
   );
   const host: { device: string | undefined } = { device: "/dev/null" };
   const runner = technology.runner as ToolRunner;
-  const row = new CallRow(clock);
+  const series = new CallSeries(clock);
   const starts = new PooledStarts({
     runners: new Map([
       ["python", runner],
@@ -97,7 +97,7 @@ export function setUp({
     maxBytes: maxMebibytes * mebibyte,
     cpus,
     suspendedCalls,
-    row,
+    series,
     profileOf: () => profile,
   });
 
@@ -114,7 +114,7 @@ export function setUp({
     /** What the devices that tools ask for are, or undefined when they may have none. */
     host,
     starts,
-    row,
+    series,
     lines,
     rest,
     acquire,

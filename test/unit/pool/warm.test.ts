@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { StartMode, ToolEntry } from "../../../worker/manifest/manifest.ts";
 import type { StartKind } from "../../../worker/protocol/execution.ts";
 import { type IdleStartMode, restrictiveProfile } from "../../../worker/sandbox/profile.ts";
-import { rowGapMs } from "../../../worker/pool/call-row.ts";
+import { seriesGapMs } from "../../../worker/pool/call-series.ts";
 import { soonMs } from "../../../worker/pool/pool-scheduler.ts";
 import { holdMs } from "../../../worker/pool/tool-pool.ts";
 import { idleAfterMs } from "../../../worker/pool/sizing.ts";
@@ -309,7 +309,7 @@ describe("refills", () => {
     expect(scene.pool()).toMatchObject({ idle: 4 });
   });
 
-  test("stand back for a row of calls by tools while a fourth is left", async () => {
+  test("stand back for a series of calls by tools while a fourth is left", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
     const own = tool("a", { warm: { min: 4, max: 4 } });
@@ -317,7 +317,7 @@ describe("refills", () => {
     await scene.rest();
     const idle: number[] = [];
     for (let call = 0; call < 5; call++) {
-      scene.row.note();
+      scene.series.note();
       await scene.call(own);
       await scene.rest();
       idle.push(scene.pool().idle);
@@ -327,46 +327,46 @@ describe("refills", () => {
   });
 
   test.for(["pool", "template"] as const)(
-    "stand back for a row that does not end, but by %s no longer than for a while",
+    "stand back for a series that does not end, but by %s no longer than for a while",
     async (autoStart) => {
       const scene = setUp({ ...busy, profile: { ...restrictiveProfile, autoStart } });
       await using _ = scene.starts;
       const own = tool("a", { warm: { min: 2, max: 2 } });
       scene.starts.follow([own]);
       await scene.pass(10_000);
-      scene.row.note();
+      scene.series.note();
       await scene.call(own);
-      const stepMs = rowGapMs / 2;
-      for (let passedMs = 0; passedMs < holdMs.row[autoStart]; passedMs += stepMs) {
+      const stepMs = seriesGapMs / 2;
+      for (let passedMs = 0; passedMs < holdMs.series[autoStart]; passedMs += stepMs) {
         expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
-        scene.row.note();
+        scene.series.note();
         await scene.pass(stepMs);
       }
       expect(scene.pool()).toMatchObject({ idle: 2 });
     },
   );
 
-  test("give up idle sandboxes during a row of calls, too", async () => {
+  test("give up idle sandboxes during a series of calls, too", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
     scene.starts.follow([tool("a", { warm: { min: 2, max: 2 } })]);
     await scene.rest();
     expect(scene.technology.count("parked")).toBe(2);
-    scene.row.note();
+    scene.series.note();
     scene.starts.follow([]);
     await scene.rest();
     expect(scene.technology.count("parked")).toBe(0);
   });
 
-  test("go on when a row of calls by tools is over", async () => {
+  test("go on when a series of calls by tools is over", async () => {
     const scene = setUp(busy);
     await using _ = scene.starts;
     const own = tool("a", { warm: { min: 4, max: 4 } });
     scene.starts.follow([own]);
     await scene.rest();
-    scene.row.note();
+    scene.series.note();
     for (let call = 0; call < 3; call++) await scene.call(own);
-    await scene.pass(rowGapMs - 1);
+    await scene.pass(seriesGapMs - 1);
     expect(scene.pool()).toMatchObject({ idle: 1, making: 0 });
     await scene.pass(1);
     expect(scene.pool()).toMatchObject({ idle: 4 });

@@ -1,5 +1,5 @@
 /**
- * Messages of a sandbox: read strictly, also those that are read without their schema.
+ * Messages of a sandbox are read strictly, with a schema or without.
  */
 import { describe, expect, test } from "vitest";
 import { readProgramMessage } from "../../../../worker/gateway/proxy/messages.ts";

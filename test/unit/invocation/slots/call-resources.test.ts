@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { CallResources } from "../../../../worker/invocation/slots/call-resources.ts";
-import { CallRow } from "../../../../worker/pool/call-row.ts";
+import { CallSeries } from "../../../../worker/pool/call-series.ts";
 import { Disposal } from "../../../../worker/pool/disposal.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
 import { Semaphore } from "../../../../worker/support/semaphore.ts";
@@ -12,12 +12,12 @@ import { createLogger } from "../../../../worker/telemetry/logger.ts";
 
 /** Resources of a call with the one slot, whose sandbox ends when a test says so. */
 function newCall() {
-  const row = new CallRow(systemClock);
-  const disposal = new Disposal({ log: createLogger("silent", 1), clock: systemClock, row });
+  const series = new CallSeries(systemClock);
+  const disposal = new Disposal({ log: createLogger("silent", 1), clock: systemClock, series });
   const slots = new Semaphore({ capacity: 1, maxWaiting: 0 });
   const disposed = Promise.withResolvers<void>();
   const held = new CallResources({
-    disposeLater: (resources) => disposal.beginAfterRow(resources),
+    disposeLater: (resources) => disposal.beginAfterSeries(resources),
   });
   held.useSlot(slots.tryAcquire()!);
   held.use({ [Symbol.asyncDispose]: () => disposed.promise });

@@ -1,14 +1,14 @@
 /**
  * Notices calls by tools that follow each other. What nobody waits for then leaves the processors
- * to them: docs/adr/0057-what-can-wait-waits-for-the-end-of-a-row.md says why.
+ * to them: docs/adr/0057-cleaning-up-waits-for-the-end-of-a-series.md says why.
  */
 import type { Clock } from "../support/clock.ts";
 
-/** Milliseconds after the begin or the end of a call within which the next belongs to its row. */
-export const rowGapMs = 20;
+/** Milliseconds after the begin or end of a call within which the next belongs to its series. */
+export const seriesGapMs = 20;
 
-/** The present row, if there is one. */
-export class CallRow {
+/** The present series, if there is one. */
+export class CallSeries {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** On the monotonic clock. */
   #lastMs = -Infinity;
@@ -28,6 +28,6 @@ export class CallRow {
 
   /** When it is over unless another call comes, on the monotonic clock. */
   get endsAtMs(): number {
-    return this.#lastMs + rowGapMs;
+    return this.#lastMs + seriesGapMs;
   }
 }
