@@ -17,6 +17,8 @@ enum {
   no_hang = 1,
   signal_base = 128,
   max_address = 108,
+  /* Bytes. Code and data of what it runs are of files; smaller parts may be the C library's. */
+  worth_unmapping = 65536,
   brief_ns = 1000000,
 };
 
@@ -67,9 +69,24 @@ static int is_let_go(long connection) {
          memcmp(line, go, sizeof line) == 0;
 }
 
+/* Gives memory back that has neither of two addresses in it. */
+static void unmap_unless_used(unsigned long start, unsigned long end, void *data) {
+  const unsigned long *used = data;
+  int is_used = (start <= used[0] && used[0] < end) || (start <= used[1] && used[1] < end);
+  if (end - start >= worth_unmapping && !is_used) syscall(SYS_munmap, start, end - start);
+}
+
+/* Gives back the copy of the interpreter's memory, while nobody waits for it: the kernel would take
+ * it apart at the end of the call, on the processor that somebody wants. */
+static void forget_interpreter(void) {
+  unsigned long used[] = {(unsigned long)&used, (unsigned long)&errno};
+  each_own_memory(unmap_unless_used, used);
+}
+
 /* Reaps the processes of the namespace until the runner has ended, reports that, and ends. */
 static void wait_for(long runner, int connection, unsigned long awaited) {
   close_all_but(connection);
+  forget_interpreter();
   long code = -1;
   while (code < 0) {
     long signal = syscall(SYS_rt_sigtimedwait, &awaited, NULL, NULL, mask_bytes);

@@ -38,65 +38,13 @@ static struct uv_loop *own_loop;
 static void (*tell_rest)(void);
 static int was_at_rest;
 
-/* A text file, by lines. */
-struct lines {
-  long file;
-  long length, at;
-  char text[text_bytes];
-};
-
-/* The next line, cut to the size of `line`; false at the end. */
-static int next_line(struct lines *lines, char *line, size_t size) {
-  size_t length = 0;
-  for (;;) {
-    if (lines->at == lines->length) {
-      lines->length = syscall(SYS_read, lines->file, lines->text, sizeof lines->text);
-      lines->at = 0;
-      if (lines->length <= 0) return lines->length = 0;
-    }
-    char character = lines->text[lines->at++];
-    if (character == '\n') break;
-    if (length < size - 1) line[length++] = character;
-  }
-  line[length] = 0;
-  return 1;
+static void copy_at_fork(unsigned long start, unsigned long end, void *data) {
+  (void)data;
+  /* The kernel's own pages, such as [vvar], refuse it and need none. */
+  syscall(SYS_madvise, start, end - start, do_fork);
 }
 
-static unsigned long hexadecimal(const char **text) {
-  unsigned long number = 0;
-  for (;; (*text)++) {
-    char digit = **text;
-    if (digit >= '0' && digit <= '9') number = number * 16 + (unsigned long)(digit - '0');
-    else if (digit >= 'a' && digit <= 'f') number = number * 16 + (unsigned long)(digit - 'a') + 10;
-    else return number;
-  }
-}
-
-/* Of /proc/self/maps: `start-end rwxp offset device inode path`. */
-static int is_private_and_anonymous(const char *permissions) {
-  if (permissions[3] != 'p') return 0;
-  int field = 0;
-  const char *at = permissions;
-  for (; *at != 0 && field < 3; at++) field += *at == ' ';
-  return at[0] == '0' && (at[1] == ' ' || at[1] == 0);
-}
-
-int let_memory_be_copied(void) {
-  struct lines maps = {.length = 0};
-  maps.file = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-  if (maps.file < 0) return 0;
-  char line[name_bytes * 2];
-  while (next_line(&maps, line, sizeof line)) {
-    const char *at = line;
-    unsigned long start = hexadecimal(&at);
-    at++;
-    unsigned long end = hexadecimal(&at);
-    /* The kernel's own pages, such as [vvar], refuse it and need none. */
-    if (is_private_and_anonymous(at + 1)) syscall(SYS_madvise, start, end - start, do_fork);
-  }
-  syscall(SYS_close, maps.file);
-  return 1;
-}
+int let_memory_be_copied(void) { return each_own_memory(copy_at_fork, NULL); }
 
 /* Of /proc/self/task/ID/stat: `ID (name) state …`. The name may have any characters. */
 static void check_sleeps(int id, void *all_sleep) {

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-enum { max_line = 512, listing_bytes = 4096 };
+enum { max_line = 512, listing_bytes = 4096, text_bytes = 4096, mapping_bytes = 128 };
 
 /* What getdents64(2) fills in. */
 struct entry {
@@ -86,3 +86,62 @@ static void close_unless(int descriptor, void *kept) {
 }
 
 void close_all_but(int kept) { each_number("/proc/self/fd", close_unless, &kept); }
+
+/* A text file, by lines. */
+struct lines {
+  long file;
+  long length, at;
+  char text[text_bytes];
+};
+
+/* The next line, cut to the size of `line`; false at the end. */
+static int next_line(struct lines *lines, char *line, size_t size) {
+  size_t length = 0;
+  for (;;) {
+    if (lines->at == lines->length) {
+      lines->length = syscall(SYS_read, lines->file, lines->text, sizeof lines->text);
+      lines->at = 0;
+      if (lines->length <= 0) return lines->length = 0;
+    }
+    char character = lines->text[lines->at++];
+    if (character == '\n') break;
+    if (length < size - 1) line[length++] = character;
+  }
+  line[length] = 0;
+  return 1;
+}
+
+static unsigned long hexadecimal(const char **text) {
+  unsigned long number = 0;
+  for (;; (*text)++) {
+    char digit = **text;
+    if (digit >= '0' && digit <= '9') number = number * 16 + (unsigned long)(digit - '0');
+    else if (digit >= 'a' && digit <= 'f') number = number * 16 + (unsigned long)(digit - 'a') + 10;
+    else return number;
+  }
+}
+
+/* Of /proc/self/maps: `start-end rwxp offset device inode path`. */
+static int is_private_and_anonymous(const char *permissions) {
+  if (permissions[3] != 'p') return 0;
+  int field = 0;
+  const char *at = permissions;
+  for (; *at != 0 && field < 3; at++) field += *at == ' ';
+  return at[0] == '0' && (at[1] == ' ' || at[1] == 0);
+}
+
+int each_own_memory(void (*visit)(unsigned long start, unsigned long end, void *data), void *data) {
+  struct lines maps = {.length = 0};
+  maps.file = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+  if (maps.file < 0) return 0;
+  char line[mapping_bytes];
+  while (next_line(&maps, line, sizeof line)) {
+    const char *at = line;
+    unsigned long start = hexadecimal(&at);
+    at++;
+    unsigned long end = hexadecimal(&at);
+    if (is_private_and_anonymous(at + 1)) visit(start, end, data);
+  }
+  syscall(SYS_close, maps.file);
+  return 1;
+}

@@ -36,6 +36,10 @@ void each_number(const char *directory, void (*visit)(int number, void *data), v
 /* Closes every descriptor but one. */
 void close_all_but(int kept);
 
+/* Calls for each part of this process's memory that is private and of no file; false where the
+ * kernel does not list it. */
+int each_own_memory(void (*visit)(unsigned long start, unsigned long end, void *data), void *data);
+
 /* The kernel's struct sigaction, which libraries do not show. */
 struct kernel_action {
   void *handler;

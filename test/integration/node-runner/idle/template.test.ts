@@ -86,6 +86,23 @@ describe("a template of Node", () => {
     expect(parked.privateBytes).toBeLessThan(2 * MiB);
   });
 
+  test("has its children's first processes give back their copies of its memory", async (context) => {
+    const source = `
+      import { readFileSync } from "node:fs";
+      import { setTimeout as sleep } from "node:timers/promises";
+      const held = Buffer.alloc(32 << 20, 1);
+      const kilobytes = (id) => Number(/RssAnon:\\s+(\\d+)/.exec(readFileSync("/proc/" + id + "/status"))[1]);
+      export async function run() {
+        for (let looks = 0; kilobytes(1) >= 4096 && looks < 5000; looks++) await sleep(1);
+        return { first: kilobytes(1), own: kilobytes("self"), held: held.length };
+      }
+    `;
+    const { host, template } = await open(context, source);
+    const { result } = await host.call<{ first: number; own: number }>(template, "run");
+    expect(result.own).toBeGreaterThan(32 * 1024);
+    expect(result.first).toBeLessThan(4096);
+  });
+
   test("has nothing open in its children that a sandbox of its own has not", async (context) => {
     const source = `
       import { readdirSync, readlinkSync } from "node:fs";
