@@ -80,6 +80,78 @@ describe("a template", () => {
     }
   });
 
+  test("has children wait in an event loop before their calls, where functions of its module do", async (context) => {
+    const source = `
+import asyncio, resource
+def pages():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def run():
+    before = pages()
+    asyncio.run(asyncio.sleep(0))
+    return {"copied": pages() - before}
+`;
+    const copied = async (functions: string): Promise<number> => {
+      const { host, template } = await open(context, source + functions);
+      return (await host.call<{ copied: number }>(template, "run")).result.copied;
+    };
+    const inCall = await copied("");
+    const waiting = "async def waits(*_):\n    pass\n";
+    expect(await copied(waiting)).toBeLessThan(inCall / 2);
+    expect(await copied(`class Tool:\n    ${waiting.replace("\n", "\n    ")}`)).toBeLessThan(
+      inCall / 2,
+    );
+  });
+
+  test("leaves its children nothing of what they do before their calls", async (context) => {
+    const source = `
+import asyncio, os, signal
+def kind(descriptor):
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").partition(":")[0]
+    except OSError:
+        return "gone"
+async def waits():
+    pass
+def run():
+    from secure_tool_runtime import gateway
+    try:
+        loop = type(asyncio.get_event_loop()).__name__
+    except RuntimeError as error:
+        loop = str(error)
+    handlers = {number: str(signal.getsignal(number)) for number in range(1, 65)}
+    descriptors = sorted(map(kind, os.listdir("/proc/self/fd")))
+    return {"loop": loop, "handlers": handlers, "open": descriptors, "gateway": gateway.of_call}
+`;
+    const { host, template } = await open(context, source);
+    const [child, alone] = [await host.call(template, "run"), await host.call(undefined, "run")];
+    const { open: inChild, ...others } = child.result as Record<string, unknown>;
+    const { open: inAlone, ...othersAlone } = alone.result as Record<string, unknown>;
+    expect(others).toEqual(othersAlone);
+    const channels = ["pipe", "socket"];
+    const files = (kinds: unknown) =>
+      (kinds as string[]).filter((each) => !channels.includes(each));
+    expect(files(inChild)).toEqual(files(inAlone));
+  });
+
+  test("has its children's first processes give back their copies of its memory", async (context) => {
+    const source = `
+import os, time
+held = os.urandom(32 << 20)
+def kilobytes(process):
+    lines = open(f"/proc/{process}/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+def run():
+    end = time.monotonic() + 10
+    while kilobytes(1) >= 4096 and time.monotonic() < end:
+        time.sleep(0.001)
+    return {"first": kilobytes(1), "own": kilobytes("self"), "held": len(held)}
+`;
+    const { host, template } = await open(context, source);
+    const { result } = await host.call<{ first: number; own: number }>(template, "run");
+    expect(result.own).toBeGreaterThan(32 * 1024);
+    expect(result.first).toBeLessThan(4096);
+  });
+
   test.for([
     ["has put at 0", "os.dup2(held, 0)\nos.close(held)\nplace = lambda: 0"],
     [

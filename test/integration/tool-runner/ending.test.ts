@@ -27,8 +27,11 @@ describe("what ends soon is waited for", () => {
     expect(await output(run, "late.txt")).toBe("late");
   });
 
-  test("an exit handler", async () => {
-    const run = await leave("exit_handler");
+  test.for([
+    ["an exit handler", "exit_handler"],
+    ["what is to run before threads are joined", "exit_handler_of_threads"],
+  ] as const)("%s", async ([, name]) => {
+    const run = await leave(name);
     expect(run).toMatchObject(ok);
     expect(await output(run, "atexit.txt")).toBe("ran");
   });

@@ -9,7 +9,6 @@ from secure_tool_runtime import ToolContext
 from . import exit
 from .binding import bind
 from .errors import Failure, describe, failure_of, print_traceback
-from .json_codec import encode
 from .protocol import Call, call_of, error_document, result_document, take_call, write_result
 
 _FAILED = 1
@@ -41,7 +40,9 @@ def understand(described: "str | bytes") -> "Call | None":
     where it cannot be run.
     """
     try:
-        call = take_call(described) if isinstance(described, str) else call_of(described)
+        if isinstance(described, bytes):
+            return call_of(described)  # A worker that gives it is there.
+        call = take_call(described)
     except (OSError, ValueError) as error:
         fail(f"the runner arguments cannot be used: {describe(error)}")
         return None
@@ -92,7 +93,7 @@ def answer(call: Call, channel: object = None) -> int:
     tool has forked. Raises a SystemExit of the tool whose status is a failure.
     """
     runner_pid = os.getpid()
-    context = _context_of(call)
+    context = context_of(call)
     tools_at = call.gateway.get("fd", call.gateway.get("path"))
     if tools_at is not None:
         from secure_tool_runtime import gateway
@@ -101,11 +102,11 @@ def answer(call: Call, channel: object = None) -> int:
         gateway.of_call = (tools_at, runner_pid, max_calls)
     try:
         try:
-            returned = _run_tool(call, context)
+            returned = run_tool(call, context)
             # A child that the tool has forked may return, too. The parent answers.
             if os.getpid() != runner_pid:
                 return 0
-            result = _as_object(returned, context)
+            result = result_of(returned, context)
             document = result_document(result, context.described_outputs(), call.max_result_bytes)
         except Failure as failure:
             if os.getpid() != runner_pid:
@@ -126,47 +127,8 @@ def answer(call: Call, channel: object = None) -> int:
     return status
 
 
-def warm_up(module: str) -> None:
-    """Runs the steps of a call of nothing, but for its files, while the runner is idle. Without a
-    module, the call is one of a program.
-
-    A child of a template copies each page that it writes to for the first time. With the pages
-    copied ahead, the result of its call is there after 1.0 in place of 1.7 ms.
-    """
-    from .idle.wake_channel import RehearsalChannel
-
-    with RehearsalChannel() as channel:
-        _rehearse(module, channel)
-    exit.warm_up()
-
-
-def _rehearse(module: str, channel: object) -> None:
-    call = understand(channel.take(encode({**_NOTHING, "module": __name__})))
-    context = _context_of(call)
-    if module:
-        result = _as_object(_run_tool(call, context), context)
-    else:
-        from .programs.program import rehearse
-
-        result = rehearse(context)
-    channel.give(result_document(result, context.described_outputs(), call.max_result_bytes))
-    channel.finish()
-
-
-def _nothing(text: str) -> dict:
-    return {"text": text}
-
-
-# A call of it, with all that a worker says of one; no path leads anywhere.
-_NOTHING = {
-    **{"function": "_nothing", "args": {"text": ""}, "tool_config": {}},
-    **{"artifact_paths": {}, "artifact_metadata": {}, "deadline_ms": 1_700_000_000_000},
-    **dict.fromkeys(("output_dir", "result_file", "status_pipe", "tools_dir"), "/dev/null/none"),
-    **dict.fromkeys(("user_id", "session_id", "app_name", "task_id"), "nobody"),
-}
-
-
-def _context_of(call: Call) -> ToolContext:
+def context_of(call: Call) -> ToolContext:
+    """What the tool gets of a call."""
     return ToolContext(
         output_dir=call.output_dir,
         status_pipe=call.status_pipe or None,
@@ -184,7 +146,7 @@ def _context_of(call: Call) -> ToolContext:
     )
 
 
-def _run_tool(call: Call, context: ToolContext) -> object:
+def run_tool(call: Call, context: ToolContext) -> object:
     """What the tool returned. Raises Failure, and a SystemExit whose status is a failure."""
     if call.is_program:
         from .programs.program import run
@@ -243,7 +205,8 @@ def _load(call: Call) -> object:
     return tool
 
 
-def _as_object(returned: object, context: ToolContext) -> dict:
+def result_of(returned: object, context: ToolContext) -> dict:
+    """What a tool returned as a dict. Raises Failure."""
     if isinstance(returned, dict):
         return returned
     from .results import as_object

@@ -14,7 +14,7 @@ import resource
 
 from .descriptors import close_all_but
 from ..idle.parked import serve
-from ..runner import warm_up
+from ..idle.rehearsal import has_functions_that_await, rehearse, rehearse_waiting
 from ..idle.wake_channel import WakeChannel
 
 _NATIVE = f"{os.path.dirname(__file__)}/native/{os.uname().machine}.so"
@@ -34,6 +34,7 @@ class Children:
         self._features = tuple(settings[name] for name in ("network", "terminals", "gateway"))
         self._generators = generators
         self._module = module
+        self._awaits = has_functions_that_await(module)
         self._channel = channel
 
     def prepare(self) -> None:
@@ -81,7 +82,8 @@ class Children:
         # Python learns of the fork only here, which is between two lines of its one thread, too.
         ctypes.pythonapi.PyOS_BeforeFork()
         ctypes.pythonapi.PyOS_AfterFork_Child()
-        warm_up(self._module)
+        rehearse(self._module)
+        rehearse_waiting(self._awaits, self._gateway is not None)
         try:
             # That of the template has another identity.
             return serve(WakeChannel(self._channel.descriptor), self._gateway)

@@ -32,7 +32,7 @@ def template(argv: "list[str]") -> int:
         return 0
     settings = decode(line)
     prepare(tools_dir)
-    status = load(module, channel, settings["gateway"])
+    status = load(module, channel, settings["gateway"], is_template=True)
     if status is not None:
         return status
     # Garbage may hold open files.

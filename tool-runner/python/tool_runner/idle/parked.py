@@ -4,13 +4,13 @@ import os
 import sys
 
 from ..errors import describe
-from ..runner import answer, fail, prepare, understand, warm_up
+from ..runner import answer, fail, prepare, understand
+from .rehearsal import has_functions_that_await, rehearse, rehearse_waiting
 from .wake_channel import WakeChannel
 
 # Characters. With them a line has at most 4,096 bytes.
 _REASON_MAX_CHARACTERS = 500
-_WARM_UPS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
-_CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERATOR.
+_REHEARSALS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
 
 
 def park(argv: "list[str]") -> int:
@@ -33,7 +33,9 @@ def take_parameters(argv: "list[str]") -> "tuple[str, str, str, WakeChannel]":
     return module, tools_dir, args_file, WakeChannel(_take_socket())
 
 
-def load(module: str, channel: WakeChannel, has_gateway: bool) -> "int | None":
+def load(
+    module: str, channel: WakeChannel, has_gateway: bool, is_template: bool = False
+) -> "int | None":
     """Imports a module and what its calls need; without a module, what programs need. Reports and
     ends where it cannot be imported.
 
@@ -51,8 +53,10 @@ def load(module: str, channel: WakeChannel, has_gateway: bool) -> "int | None":
         return 0
     _load_what_calls_need(module, has_gateway)
     try:
-        for _ in range(_WARM_UPS):
-            warm_up(module)
+        for _ in range(_REHEARSALS):
+            rehearse(module)
+            if is_template:
+                rehearse_waiting(has_functions_that_await(module), has_gateway)
     except Exception as error:
         refuse(channel, f"the runner cannot work after its import: {describe(error)}")
     return None
@@ -102,13 +106,11 @@ def _load_what_calls_need(module: str, has_gateway: bool) -> None:
     from .. import values  # noqa: F401
 
     if not module:
-        return  # The warm-up loads the rest, but for asyncio: few programs await.
+        return  # The rehearsal loads the rest, but for asyncio: few programs await.
     from .. import artifact_parameters, class_tools, results  # noqa: F401
 
     if "secure_tool_runtime.models" in sys.modules:
         from secure_tool_runtime import dumping  # noqa: F401
-    members = list(vars(sys.modules[module]).values())
-    codes = [getattr(each, "__code__", None) for each in members]
-    if any(getattr(code, "co_flags", 0) & _CO_ASYNC for code in codes):
+    if has_functions_that_await(module):
         import asyncio  # noqa: F401
         from secure_tool_runtime import cancellation  # noqa: F401
