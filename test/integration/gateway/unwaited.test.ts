@@ -6,12 +6,17 @@ import { type TestContext, expect, test, vi } from "vitest";
 import { isFilteredArch } from "../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import { systemClock } from "../../../worker/support/clock.ts";
 import { patience } from "../../support/patience.ts";
-import { startRig } from "../../support/workers/rig.ts";
+import { type RigTool, startRig } from "../../support/workers/rig.ts";
 
 test("a child of a template has copied ahead what a call of another tool writes to", async (context: TestContext) => {
   context.skip(!isFilteredArch(process.arch), `there are no templates on ${process.arch}`);
   const module = "pages";
-  const caller = { module, start: "template", warm: { min: 1 }, gateway: { tools: ["called"] } };
+  const caller: RigTool = {
+    module,
+    start: "template",
+    warm: { min: 1 },
+    gateway: { tools: ["called"] },
+  };
   await using rig = await startRig({
     tools: {
       called: { module, function: "nothing", allowed_callers: ["programmatic"] },
