@@ -17,6 +17,7 @@ enum {
   no_hang = 1,
   signal_base = 128,
   max_address = 108,
+  batch = 3,
   /* Bytes. Code and data of what it runs are of files; smaller parts may be the C library's. */
   worth_unmapping = 65536,
   brief_ns = 1000000,
@@ -85,6 +86,7 @@ static void forget_interpreter(void) {
 
 /* Reaps the processes of the namespace until the runner has ended, reports that, and ends. */
 static void wait_for(long runner, int connection, unsigned long awaited) {
+  give_way();
   close_all_but(connection);
   forget_interpreter();
   long code = -1;
@@ -163,6 +165,11 @@ long make_child(const struct settings *settings, const struct order *order) {
   long first = clone_first(settings);
   if (first == 0) become_runner(settings, order);
   return first;
+}
+
+void give_way(void) {
+  const int priority = 0;
+  syscall(SYS_sched_setscheduler, 0, batch, &priority);
 }
 
 void pause_briefly(void) {

@@ -236,6 +236,13 @@ static napi_value set_on_rest(napi_env env, napi_info info) {
   return NULL;
 }
 
+/* giveWay(): this process does not interrupt others from now on. */
+static napi_value yield_to_others(napi_env env, napi_info info) {
+  (void)env, (void)info;
+  give_way();
+  return NULL;
+}
+
 /* exit(status): ends this process immediately, and with 0 the child as a whole. */
 static napi_value leave(napi_env env, napi_info info) {
   napi_value status = NULL;
@@ -253,7 +260,7 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
   } functions[] = {
       {"prepare", prepare}, {"child", order_child},      {"fork", fork_process},
       {"silence", silence}, {"await", await_process},  {"onRest", set_on_rest},
-      {"exit", leave},
+      {"giveWay", yield_to_others}, {"exit", leave},
   };
   for (size_t index = 0; index < sizeof functions / sizeof *functions; index++) {
     napi_value function;

@@ -135,6 +135,7 @@ class Run {
   #failureOf = failureOf;
   #exitAtRest;
   #exitNow;
+  #giveWay;
 
   /**
    * @param {Call} call
@@ -146,6 +147,7 @@ class Run {
   constructor(call, statuses, loaded, channel, child) {
     this.#exitAtRest = child?.exit ?? exitAtRest;
     this.#exitNow = child?.exit ?? endNow;
+    this.#giveWay = child?.giveWay ?? (() => undefined);
     this.#call = call;
     this.#statuses = statuses;
     this.#loaded = loaded;
@@ -355,7 +357,10 @@ class Run {
   }
 
   #end() {
-    if (this.#isGiven) this.#channel?.finish();
+    if (this.#isGiven) {
+      this.#giveWay();
+      this.#channel?.finish();
+    }
     if (this.#isIdle) this.#exitAtRest(this.#exitStatus);
     this.#exitNow(this.#exitStatus);
   }

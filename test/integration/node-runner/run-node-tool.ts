@@ -30,7 +30,7 @@ export const main = [node, "--max-old-space-size=200", join(runnerDir, "main.js"
 export const parkCommand = [...awayFromStdin, "-u", "PWD", ...main, "--park"];
 
 /** Starts one that waits in a fork of itself. */
-const forkCommand = [
+export const forkCommand = [
   ...[...awayFromStdin, "-u", "PWD", node, "--max-old-space-size=200", "--disable-sigusr1"],
   ...[...forkFlags, "--import", join(import.meta.dirname, "forks/hook.js")],
   ...[join(runnerDir, "main.js"), "--park"],

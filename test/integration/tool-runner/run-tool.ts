@@ -3,7 +3,7 @@
  */
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { constants, mkdtempSync, openSync, readSync } from "node:fs";
+import { constants, mkdtempSync, openSync, readFileSync, readSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -211,6 +211,13 @@ async function callParked(
   // What it has said is read until its end.
   await closed;
   return { ...ended, given: callEnd.result?.toString("utf8") };
+}
+
+/** The policy by which a process is scheduled: sched(7), proc_pid_stat(5). */
+export function policyOf(pid: number | undefined): string | undefined {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { 0: "SCHED_OTHER", 3: "SCHED_BATCH" }[fields[38] ?? ""];
 }
 
 /** What a worker sends with a call. */

@@ -22,6 +22,7 @@ const listenerFailed = 7;
  *
  * @typedef {object} Child
  * @property {(status: number) => never} exit ends it
+ * @property {() => void} giveWay call before the worker is told to end it, which is about to answer
  * @property {number} [gateway] descriptor of its gateway's channel
  */
 
@@ -46,7 +47,10 @@ export function becomeRunner(addon, generators, pid) {
   );
   generators.seed();
   // That of the template has another identity.
-  return { channel: new WakeChannel(channelDescriptor), child: { exit: leave } };
+  return {
+    channel: new WakeChannel(channelDescriptor),
+    child: { exit: leave, giveWay: addon.giveWay },
+  };
 }
 
 /**

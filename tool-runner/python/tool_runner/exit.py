@@ -64,10 +64,22 @@ def leave(status: int, before_exit: object = None) -> None:
             stream.flush()
         _flush_libraries()
         if before_exit is not None:
+            _give_way()
             before_exit()
     except BaseException:
         return  # The interpreter meets the same when it ends, and reports it.
     os._exit(status)
+
+
+def _give_way(policy: "int | None" = None) -> None:
+    """Has this process wake up without interrupting others (SCHED_BATCH, sched(7)). When the worker
+    kills it, the kernel takes it apart in its time, on a processor where the worker may be about to
+    answer.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH if policy is None else policy, os.sched_param(0))
+    except (AttributeError, OSError):
+        pass  # Musl lacks it.
 
 
 def _has_to_wait(threading: object) -> bool:
@@ -92,6 +104,7 @@ def rehearse() -> None:
                 stream.flush()
         _writes_files()
         _flush_libraries()
+        _give_way(os.sched_getscheduler(0))  # As it is.
     except Exception:
         pass  # At such an end the interpreter is finalized.
 

@@ -9,30 +9,33 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { CallEnd } from "../../../../worker/sandbox/bubblewrap/idle/call-end.ts";
+import { isFilteredArch } from "../../../../worker/sandbox/bubblewrap/seccomp/seccomp.ts";
 import {
   type ToolRun,
   channelFd,
   removeWorkDirs,
   runToolWith,
   callOf,
+  policyOf,
   startParked,
 } from "../../tool-runner/run-tool.ts";
-import { main, parkCommand, toolsDirectory } from "../run-node-tool.ts";
+import { forkCommand, main, parkCommand, toolsDirectory } from "../run-node-tool.ts";
 
 afterAll(removeWorkDirs);
 
 /**
  * A runner that has loaded a module with this text, or said why not, in an empty work directory.
  */
-async function parkModule(source: string | undefined, workDir?: string) {
+async function parkModule(source: string | undefined, workDir?: string, park = parkCommand) {
   const toolsDir = await toolsDirectory(source === undefined ? {} : { "tool.mjs": source });
   const argsFile = join(workDir ?? toolsDir, "runner_args.json");
-  const command = [...parkCommand, "tool.mjs", toolsDir, argsFile];
+  const command = [...park, "tool.mjs", toolsDir, argsFile];
   const { child, line } = await startParked(command, workDir ?? toolsDir);
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = Promise.all([once(child, "exit"), text(child.stdout), text(child.stderr)]);
   const channel = child.stdio[channelFd] as unknown as Duplex;
-  return { child, channel, line, ended };
+  return { child, channel, line, ended, toolsDir };
 }
 
 /** A directory that the runner is in. Removed after the test. */
@@ -61,6 +64,20 @@ function seen(run: ToolRun): object {
   const { exitCode, signal, stdout, stderr, document, statusLines } = run;
   return { exitCode, signal, stdout, stderr, document, statusLines };
 }
+
+test("a runner in a child of a template interrupts nobody any more once it is done", async (context) => {
+  context.skip(!isFilteredArch(process.arch), `there are no templates on ${process.arch}`);
+  const source = "export const run = () => ({ pid: process.pid });";
+  const { channel, toolsDir } = await parkModule(source, undefined, forkCommand);
+  const result_file = join(toolsDir, "result.json");
+  const files = { output_dir: toolsDir, result_file, tools_dir: toolsDir };
+  const callEnd = new CallEnd(channel, Infinity);
+  channel.write(callOf(JSON.stringify({ module: "tool.mjs", function: "run", ...files })));
+  await Promise.race([callEnd.done, once(channel, "close")]);
+  const { result } = JSON.parse(String(callEnd.result)) as { readonly result: { pid: number } };
+  expect(policyOf(result.pid)).toBe("SCHED_BATCH");
+  channel.destroy();
+});
 
 describe("a runner that waits for its call", () => {
   test("has imported the module, says so in one line, and has written nothing", async () => {

@@ -11,12 +11,14 @@ import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { CallEnd } from "../../../../worker/sandbox/bubblewrap/idle/call-end.ts";
 import { inheritableDescriptors } from "../../../../worker/support/inherited-descriptors.ts";
 import {
   type RunOptions,
   type ToolRun,
   callOf,
   channelFd,
+  policyOf,
   python,
   removeWorkDirs,
   runToolWith,
@@ -135,6 +137,15 @@ def run():
     return {"runs": seconds > 0, "file": os.readlink(f"/proc/self/fd/{file}")}`);
     expect(parked.document).toMatchObject({ result: { runs: true, file: "/dev/null" } });
     expect(seen(parked)).toEqual(seen(cold));
+  });
+
+  test("interrupts nobody any more once it is done", async () => {
+    const { child, channel, workDir } = await parkModule("def run():\n    return {}");
+    const files = { output_dir: workDir, result_file: join(workDir, "result.json") };
+    const callEnd = new CallEnd(channel, Infinity);
+    channel.write(callOf(JSON.stringify({ module: "tool", function: "run", ...files })));
+    await callEnd.done;
+    expect(policyOf(child.pid)).toBe("SCHED_BATCH");
   });
 
   test("answers for a child that the module forked and let go on", async () => {

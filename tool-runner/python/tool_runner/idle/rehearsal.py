@@ -18,7 +18,7 @@ _CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERA
 
 
 def rehearse(module: str) -> None:
-    """Runs the steps of a call, but for its files. Without a module, the call is one of a program."""
+    """Runs the steps of a call, but for its files. Without a module, it is a call of a program."""
     with RehearsalChannel() as channel:
         call = understand(channel.take(encode({**_NOTHING, "module": __name__})))
         context = context_of(call)
@@ -52,7 +52,7 @@ def rehearse_waiting(awaits: bool, has_gateway: bool) -> None:
 
 
 def has_functions_that_await(module: str) -> bool:
-    """Whether functions of the module, or of its classes, are coroutines or asynchronous generators."""
+    """Whether functions of the module, or of its classes, are coroutines or such generators."""
     if not module:
         return False
     members = list(vars(sys.modules[module]).values())
