@@ -1,10 +1,11 @@
 /**
  * Search of tools by the words of their ids, descriptions and tags.
  */
-import type MiniSearch from "minisearch";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { default as MiniSearch, Options } from "minisearch";
 import { abortable } from "../support/timeout.ts";
-import type { Catalog } from "./catalog.ts";
-import { notesOf } from "./documents.ts";
+import type { Catalog, CatalogTool } from "./catalog.ts";
+import { maxNotesLength, notesOf } from "./documents.ts";
 import { type ToolSummary, invalid } from "./gateway.ts";
 
 /** Tools of one answer. */
@@ -20,8 +21,13 @@ const minPrefixLength = 3;
 const minFuzzyLength = 5;
 const maxEdits = 1;
 
-/** Tools that are indexed before the event loop continues. */
-const indexedAtOnce = 50;
+/**
+ * Tools of one index, and characters of their texts. The event loop continues between indexes: a
+ * query whose words begin words of every tool takes some 10 ms of one.
+ */
+export const indexBounds = { tools: 128, characters: 32_768 };
+/** Characters that are indexed before the event loop continues. */
+const indexedAtOnce = 4_096;
 
 /** What is searched; words of an id count most. */
 interface Searchable {
@@ -32,17 +38,20 @@ interface Searchable {
 }
 const boost = { name: 3, tags: 2, description: 1 };
 
-/** Makes its index at the first query, for all later ones. */
+type Index = MiniSearch<Searchable>;
+
+/** Makes its indexes at the first query, for all later ones. */
 export class ToolSearch {
   readonly #catalog: Catalog;
-  #index: Promise<MiniSearch<Searchable>> | undefined;
+  #indexes: Promise<readonly Index[]> | undefined;
 
   constructor(catalog: Catalog) {
     this.#catalog = catalog;
   }
 
   /**
-   * The best of the allowed tools, equal ones by id; all by id for a query without words. Throws
+   * The best of the allowed tools, equal ones of one index by id; all by id for a query without
+   * words. The order is the same for the same tools. Throws
    * GatewayError `INVALID_REQUEST` for a query or a limit out of bounds.
    */
   async search(
@@ -64,40 +73,60 @@ export class ToolSearch {
     allows: (id: string) => boolean,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
-    this.#index ??= indexOf(this.#catalog);
-    const index = await abortable(this.#index, signal);
-    return index
-      .search(query, { filter: ({ id }) => allows(id as string) })
-      .map(({ id, score }) => ({ id: id as string, score }))
+    this.#indexes ??= indexesOf(this.#catalog);
+    const found: { readonly id: string; readonly score: number }[] = [];
+    for (const index of await abortable(this.#indexes, signal)) {
+      await nextTurn();
+      signal.throwIfAborted();
+      const results = index.search(query, { filter: ({ id }) => allows(id as string) });
+      found.push(...results.map(({ id, score }) => ({ id: id as string, score })));
+    }
+    return found
       .sort((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
       .map(({ id }) => id);
   }
 }
 
-async function indexOf(catalog: Catalog): Promise<MiniSearch<Searchable>> {
-  const { default: Index } = await import("minisearch");
-  const index = new Index<Searchable>({
-    fields: Object.keys(boost),
-    tokenize: wordsOf,
-    processTerm: (word) => word.toLowerCase(),
-    searchOptions: {
-      boost,
-      prefix: ({ length }) => length >= minPrefixLength,
-      fuzzy: ({ length }) => length >= minFuzzyLength && maxEdits,
-    },
-  });
-  const tools = Array.from(catalog.tools, (tool) => {
-    const { id, tags } = tool.summary();
-    return {
-      id,
-      name: id,
-      tags: tags.join(" "),
-      description: notesOf(tool.entry.description ?? ""),
-    };
-  });
-  await index.addAllAsync(tools, { chunkSize: indexedAtOnce });
-  return index;
+/** Neighbours are in different ones, so that a word is about as frequent in each. */
+async function indexesOf(catalog: Catalog): Promise<readonly Index[]> {
+  const { default: MiniSearch } = await import("minisearch");
+  const tools = catalog.ids.flatMap((id) => catalog.get(id) ?? []);
+  const characters = tools.reduce((sum, tool) => sum + lengthOf(tool), 0);
+  const { tools: maxTools, characters: maxCharacters } = indexBounds;
+  const count = Math.ceil(Math.max(tools.length / maxTools, characters / maxCharacters));
+  const indexes = Array.from({ length: count }, () => new MiniSearch(options));
+  let indexed = 0;
+  for (const [position, tool] of tools.entries()) {
+    indexes[position % count]?.add(searchableOf(tool));
+    indexed += lengthOf(tool);
+    if (indexed < indexedAtOnce) continue;
+    indexed = 0;
+    await nextTurn();
+  }
+  return indexes;
 }
+
+function searchableOf(tool: CatalogTool): Searchable {
+  const { id, tags } = tool.summary();
+  const description = notesOf(tool.entry.description ?? "");
+  return { id, name: id, tags: tags.join(" "), description };
+}
+
+/** About as many characters as are indexed of it. */
+function lengthOf({ entry: { id, tags = [], description = "" } }: CatalogTool): number {
+  return id.length + tags.join(" ").length + Math.min(description.length, maxNotesLength);
+}
+
+const options: Options<Searchable> = {
+  fields: Object.keys(boost),
+  tokenize: wordsOf,
+  processTerm: (word) => word.toLowerCase(),
+  searchOptions: {
+    boost,
+    prefix: ({ length }) => length >= minPrefixLength,
+    fuzzy: ({ length }) => length >= minFuzzyLength && maxEdits,
+  },
+};
 
 /** The parts of names are words: `listFiles` and `list_files` have two. */
 function wordsOf(text: string): string[] {

@@ -3,7 +3,7 @@
  */
 import { describe, expect } from "vitest";
 import { Catalog } from "../../../worker/gateway/catalog.ts";
-import { ToolSearch, maxResults } from "../../../worker/gateway/search.ts";
+import { ToolSearch, indexBounds, maxResults } from "../../../worker/gateway/search.ts";
 import { fc, test } from "../../support/properties/property.ts";
 
 const never = new AbortController().signal;
@@ -48,6 +48,26 @@ describe("a search", () => {
     expect(found.map(({ id }) => id)).toEqual(
       ["19", "29", "39", "49", "59"].map((n) => `tool:a${n}`),
     );
+  });
+
+  test("lets the event loop continue between parts of a large catalog", async () => {
+    const entries = Array.from({ length: 4 * indexBounds.tools }, (_, at) => ({
+      id: `t${at}`,
+      description: "Same",
+    }));
+    const search = new ToolSearch(new Catalog([...entries, { id: "special:same" }]));
+    await search.search("nothing", 1, all, never);
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const found = await search.search("same", 50, all, never);
+    isOver = true;
+    expect(turns).toBeGreaterThanOrEqual(4);
+    expect(found[0]?.id).toBe("special:same");
   });
 
   test.each([-1, 1.5, NaN, Infinity])("refuses the limit %d", async (limit) => {
