@@ -18,7 +18,7 @@ enum {
   signal_base = 128,
   max_address = 108,
   batch = 3,
-  /* Bytes. Code and data of what it runs are of files; smaller parts may be the C library's. */
+  /* Bytes: it is not worth a call for less. */
   worth_unmapping = 65536,
   brief_ns = 1000000,
 };
@@ -78,7 +78,9 @@ static void unmap_unless_used(unsigned long start, unsigned long end, void *data
 }
 
 /* Gives back the copy of the interpreter's memory, while nobody waits for it: the kernel would take
- * it apart at the end of the call, on the processor that somebody wants. */
+ * it apart at the end of the call, on the processor that somebody wants. From then on this process
+ * may use code, the stack and errno, and nothing else: no variable is sure to be there. A shadow
+ * stack, which nothing turns on here, would be lost. */
 static void forget_interpreter(void) {
   unsigned long used[] = {(unsigned long)&used, (unsigned long)&errno};
   each_own_memory(unmap_unless_used, used);

@@ -9,8 +9,9 @@ int fork(void);
 
 void pause_briefly(void);
 
-/* Has this process wake up without interrupting others (SCHED_BATCH, sched(7)). When it is killed,
- * the kernel takes it apart in its time, on a processor where the worker may be about to answer. */
+/* Has this thread wake up without interrupting others (SCHED_BATCH, sched(7)). When its process is
+ * killed, the kernel takes it apart in its time, on a processor where the worker may be about to
+ * answer. */
 void give_way(void);
 
 /* Has the kernel reap the children of this process (wait(2)), and keeps descriptors for what each of

@@ -236,7 +236,7 @@ static napi_value set_on_rest(napi_env env, napi_info info) {
   return NULL;
 }
 
-/* giveWay(): this process does not interrupt others from now on. */
+/* giveWay(): this thread does not interrupt others from now on. */
 static napi_value yield_to_others(napi_env env, napi_info info) {
   (void)env, (void)info;
   give_way();

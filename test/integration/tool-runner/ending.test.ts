@@ -21,8 +21,11 @@ function output(run: ToolRun, name: string): Promise<string> {
 }
 
 describe("what ends soon is waited for", () => {
-  test("a thread", async () => {
-    const run = await leave("thread_that_ends");
+  test.for([
+    ["a thread", "thread_that_ends"],
+    ["thread-local values", "thread_that_ends_its_values"],
+  ] as const)("%s", async ([, name]) => {
+    const run = await leave(name);
     expect(run).toMatchObject(ok);
     expect(await output(run, "late.txt")).toBe("late");
   });

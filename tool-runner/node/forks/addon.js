@@ -29,7 +29,7 @@ const { dlopen } = process;
  *   process, or the signal that ended it, negative; kills it after the time
  * @property {(beforeExit: () => void, exit: () => void) => void} onRest what a forked process calls
  *   when nothing keeps its event loop alive: the second if that is still so after the first
- * @property {() => void} giveWay has this process interrupt no other one from now on
+ * @property {() => void} giveWay has this thread interrupt no other one from now on
  * @property {(status: number) => never} exit ends this process immediately
  */
 

@@ -8,7 +8,6 @@ finalized where a file is open for writing: an object may hold back a part of it
 
 # `signal` without its enumerations, whose import takes a cold call from 56 to 66 ms.
 import _signal as signal
-import _thread
 import atexit
 import io
 import os
@@ -71,13 +70,13 @@ def leave(status: int, before_exit: object = None) -> None:
     os._exit(status)
 
 
-def _give_way(policy: "int | None" = None) -> None:
-    """Has this process wake up without interrupting others (SCHED_BATCH, sched(7)). When the worker
-    kills it, the kernel takes it apart in its time, on a processor where the worker may be about to
-    answer.
+def _give_way() -> None:
+    """Has this thread wake up without interrupting others (SCHED_BATCH, sched(7)). When the worker
+    kills the process, the kernel takes it apart in the thread's time, on a processor where the
+    worker may be about to answer.
     """
     try:
-        os.sched_setscheduler(0, os.SCHED_BATCH if policy is None else policy, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     except (AttributeError, OSError):
         pass  # Musl lacks it.
 
@@ -88,7 +87,9 @@ def _has_to_wait(threading: object) -> bool:
     """
     if threading is None:
         return False
-    return _thread._count() > 0 or bool(getattr(threading, "_threading_atexits", True))
+    # Python itself does not count one that still ends its thread-local values.
+    has_threads = len(os.listdir("/proc/self/task")) > 1
+    return has_threads or bool(getattr(threading, "_threading_atexits", True))
 
 
 def rehearse() -> None:
@@ -98,15 +99,19 @@ def rehearse() -> None:
             signal.signal(_SPARE_SIGNAL, _ignore)
             signal.signal(_SPARE_SIGNAL, signal.SIG_DFL)
         signal.getitimer(signal.ITIMER_REAL)
-        for stream in (sys.stdout, sys.stderr):
-            # Others are the tool's.
-            if type(stream) is io.TextIOWrapper:
-                stream.flush()
+        for stream in filter(_is_of_python, (sys.stdout, sys.stderr)):
+            stream.flush()
         _writes_files()
         _flush_libraries()
-        _give_way(os.sched_getscheduler(0))  # As it is.
+        os.sched_setscheduler(0, os.sched_getscheduler(0), os.sched_param(0))
     except Exception:
         pass  # At such an end the interpreter is finalized.
+
+
+def _is_of_python(stream: object) -> bool:
+    """Whether nothing of the tool's runs when a stream is flushed."""
+    is_text = type(stream) is io.TextIOWrapper and type(stream.buffer) is io.BufferedWriter
+    return is_text and type(stream.buffer.raw) is io.FileIO
 
 
 def _ignore(_signal_number: int, _frame: object) -> None:

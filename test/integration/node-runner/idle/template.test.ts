@@ -86,7 +86,7 @@ describe("a template of Node", () => {
     expect(parked.privateBytes).toBeLessThan(2 * MiB);
   });
 
-  test("has its children's first processes give back their copies of its memory", async (context) => {
+  test("has its children's first processes give back its memory, and interrupt nobody", async (context) => {
     const source = `
       import { readFileSync } from "node:fs";
       import { setTimeout as sleep } from "node:timers/promises";
@@ -94,13 +94,16 @@ describe("a template of Node", () => {
       const kilobytes = (id) => Number(/RssAnon:\\s+(\\d+)/.exec(readFileSync("/proc/" + id + "/status"))[1]);
       export async function run() {
         for (let looks = 0; kilobytes(1) >= 4096 && looks < 5000; looks++) await sleep(1);
-        return { first: kilobytes(1), own: kilobytes("self"), held: held.length };
+        const policy = Number(readFileSync("/proc/1/stat", "latin1").split(") ")[1].split(" ")[38]);
+        return { first: kilobytes(1), own: kilobytes("self"), held: held.length, policy };
       }
     `;
     const { host, template } = await open(context, source);
-    const { result } = await host.call<{ first: number; own: number }>(template, "run");
+    type FirstProcess = Readonly<Record<"first" | "own" | "policy", number>>;
+    const { result } = await host.call<FirstProcess>(template, "run");
     expect(result.own).toBeGreaterThan(32 * 1024);
     expect(result.first).toBeLessThan(4096);
+    expect(result.policy).toBe(3);
   });
 
   test("has nothing open in its children that a sandbox of its own has not", async (context) => {

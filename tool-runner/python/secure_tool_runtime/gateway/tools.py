@@ -47,12 +47,6 @@ class _Gateway:
 _gateway = _Gateway()
 
 
-def forget_channel() -> None:
-    """What uses the gateway next opens its channel."""
-    global _gateway
-    _gateway = _Gateway()
-
-
 def _waited(steps: "Steps[_Result]") -> "_Result":
     try:
         request = next(steps)

@@ -14,7 +14,8 @@ import resource
 
 from .descriptors import close_all_but
 from ..idle.parked import serve
-from ..idle.rehearsal import has_functions_that_await, rehearse, rehearse_waiting
+from ..idle.rehearsal import rehearse
+from ..idle.waiting import Waiting
 from ..idle.wake_channel import WakeChannel
 
 _NATIVE = f"{os.path.dirname(__file__)}/native/{os.uname().machine}.so"
@@ -25,7 +26,7 @@ class Children:
     """Makes the children of this process."""
 
     def __init__(
-        self, settings: dict, module: str, channel: WakeChannel, generators: object
+        self, settings: dict, module: str, waiting: Waiting, channel: WakeChannel, generators: object
     ) -> None:
         """Raises KeyError, ValueError, AttributeError or OSError for settings, or a machine, that
         do not fit.
@@ -34,7 +35,7 @@ class Children:
         self._features = tuple(settings[name] for name in ("network", "terminals", "gateway"))
         self._generators = generators
         self._module = module
-        self._awaits = has_functions_that_await(module)
+        self._waiting = waiting
         self._channel = channel
 
     def prepare(self) -> None:
@@ -83,7 +84,7 @@ class Children:
         ctypes.pythonapi.PyOS_BeforeFork()
         ctypes.pythonapi.PyOS_AfterFork_Child()
         rehearse(self._module)
-        rehearse_waiting(self._awaits, self._gateway is not None)
+        self._waiting.rehearse()
         try:
             # That of the template has another identity.
             return serve(WakeChannel(self._channel.descriptor), self._gateway)

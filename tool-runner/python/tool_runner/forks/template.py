@@ -10,7 +10,8 @@ from .descriptors import close_all_but
 from .huge_pages import collapse
 from ..errors import describe
 from ..json_codec import decode
-from ..idle.parked import load, refuse, take_parameters
+from ..idle.parked import REHEARSALS, load, refuse, take_parameters
+from ..idle.waiting import Waiting
 from ..runner import fail, prepare
 
 _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}
@@ -32,12 +33,15 @@ def template(argv: "list[str]") -> int:
         return 0
     settings = decode(line)
     prepare(tools_dir)
-    status = load(module, channel, settings["gateway"], is_template=True)
+    status = load(module, channel, settings["gateway"])
     if status is not None:
         return status
+    waiting = Waiting(module, settings["gateway"])
+    for _ in range(REHEARSALS):
+        waiting.rehearse()
     # Garbage may hold open files.
     gc.collect()
-    children = _prepare_children(settings, module, channel, args_file, own_descriptors)
+    children = _prepare_children(settings, module, waiting, channel, args_file, own_descriptors)
     collapse()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -49,7 +53,7 @@ def template(argv: "list[str]") -> int:
 
 
 def _prepare_children(
-    settings: dict, module: str, channel: object, args_file: str, own: "set[int]"
+    settings: dict, module: str, waiting: Waiting, channel: object, args_file: str, own: "set[int]"
 ) -> object:
     """Refuses a tool that may not be forked, or whose children cannot be isolated."""
     places = {path: set() for path in settings["tmpfs"]}
@@ -61,7 +65,7 @@ def _prepare_children(
         from .reseeding import Generators
 
         generators = Generators()
-        children = Children(settings, module, channel, generators)
+        children = Children(settings, module, waiting, channel, generators)
         reason = why_not_to_fork(own, places) or generators.find()
         if reason is None:
             children.prepare()

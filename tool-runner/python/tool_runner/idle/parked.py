@@ -5,12 +5,13 @@ import sys
 
 from ..errors import describe
 from ..runner import answer, fail, prepare, understand
-from .rehearsal import has_functions_that_await, rehearse, rehearse_waiting
+from .rehearsal import rehearse
+from .waiting import has_functions_that_await
 from .wake_channel import WakeChannel
 
 # Characters. With them a line has at most 4,096 bytes.
 _REASON_MAX_CHARACTERS = 500
-_REHEARSALS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
+REHEARSALS = 20  # After so many runs the interpreter has specialized the code (PEP 659).
 
 
 def park(argv: "list[str]") -> int:
@@ -33,9 +34,7 @@ def take_parameters(argv: "list[str]") -> "tuple[str, str, str, WakeChannel]":
     return module, tools_dir, args_file, WakeChannel(_take_socket())
 
 
-def load(
-    module: str, channel: WakeChannel, has_gateway: bool, is_template: bool = False
-) -> "int | None":
+def load(module: str, channel: WakeChannel, has_gateway: bool) -> "int | None":
     """Imports a module and what its calls need; without a module, what programs need. Reports and
     ends where it cannot be imported.
 
@@ -51,12 +50,10 @@ def load(
         refuse(channel, describe(error))
     if os.getpid() != runner_pid:
         return 0
-    _load_what_calls_need(module, has_gateway)
     try:
-        for _ in range(_REHEARSALS):
+        _load_what_calls_need(module, has_gateway)
+        for _ in range(REHEARSALS):
             rehearse(module)
-            if is_template:
-                rehearse_waiting(has_functions_that_await(module), has_gateway)
     except Exception as error:
         refuse(channel, f"the runner cannot work after its import: {describe(error)}")
     return None
