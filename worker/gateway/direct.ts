@@ -117,7 +117,10 @@ export class DirectGateway implements ProgramGateway {
   async runChain(steps: readonly ChainStep[], signal: AbortSignal): Promise<ChainResult> {
     await this.#budget.enter(signal);
     const [first] = steps;
-    if (first === undefined) return { structured: {}, artifacts: [], stepResults: [] };
+    if (first === undefined) {
+      this.#budget.lookUp();
+      return { structured: {}, artifacts: [], stepResults: [] };
+    }
     using reserved = this.#reserve(first.toolId, () => this.#budget.reserveChain(steps.length));
     using _permit = await this.#budget.run(signal);
     const call = async (id: string, args: JsonObject): Promise<SizedResult> =>
@@ -132,7 +135,11 @@ export class DirectGateway implements ProgramGateway {
       const message = "The program may not load artifacts";
       throw this.#budget.refused(new GatewayError("NOT_ALLOWED", "resolve", message));
     }
-    requirePiece(piece);
+    const problem = problemOf(piece);
+    if (problem !== undefined) {
+      this.#budget.lookUp();
+      throw invalid(problem);
+    }
     const { isNew, ended } = this.#position.start(piece);
     if (isNew) this.#budget.lookUp();
     // Who reads from another place reads what is before it, too.
@@ -208,10 +215,11 @@ export class DirectGateway implements ProgramGateway {
   }
 }
 
-function requirePiece({ offset, length }: PieceRequest): void {
-  if (!isCount(offset)) throw invalid("The offset of a piece is a whole number from 0 on");
-  if (isCount(length) && length > 0 && length <= maxPieceBytes) return;
-  throw invalid(`The length of a piece is a whole number from 1 to ${maxPieceBytes}`);
+/** Why there is no such piece of any artifact. */
+function problemOf({ offset, length }: PieceRequest): string | undefined {
+  if (!isCount(offset)) return "The offset of a piece is a whole number from 0 on";
+  if (isCount(length) && length > 0 && length <= maxPieceBytes) return undefined;
+  return `The length of a piece is a whole number from 1 to ${maxPieceBytes}`;
 }
 
 function isCount(value: number): boolean {

@@ -3,7 +3,6 @@
  * may call.
  */
 import { CallBudget } from "../gateway/budget.ts";
-import type { ToolCallRecord } from "../gateway/call-records.ts";
 import { DirectGateway } from "../gateway/direct.ts";
 import { maxRefusals } from "../gateway/limits.ts";
 import { ProxyHost } from "../gateway/proxy/host.ts";
@@ -18,15 +17,12 @@ import {
 import type { ArtifactScope } from "../artifacts/store.ts";
 import type { ToolEntry } from "../manifest/manifest.ts";
 import { InvocationError } from "../protocol/errors.ts";
-import type { GatewayReport, ToolCallReport } from "../protocol/execution.ts";
 import type { Caller } from "../protocol/invocation.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import { ArtifactReader } from "./artifact-reader.ts";
 import type { CallableSnapshot, CallableTools } from "./callable-tools.ts";
 import { type DispatchParts, dispatchOf } from "./dispatch.ts";
-
-/** Calls of one report; further ones are counted. */
-export const maxReportedCalls = 1_000;
+import { ReportedCalls } from "./reported-calls.ts";
 
 /** Dependencies of {@link createGateways}. */
 export interface GatewaysParts extends DispatchParts {
@@ -138,28 +134,4 @@ function endedBy({ reason: cause }: AbortSignal): InvocationError {
   const message = `The tool went on after ${maxRefusals} refusals of its gateway`;
   const limit = { limit: "toolCalls", bound: maxRefusals } as const;
   return new InvocationError("EXECUTION_ERROR", message, { cause, limit });
-}
-
-/** The calls of one tool, for its report. */
-class ReportedCalls {
-  readonly #openedMs: number;
-  readonly #calls: ToolCallReport[] = [];
-  #omitted = 0;
-
-  /** @param openedMs epoch milliseconds */
-  constructor(openedMs: number) {
-    this.#openedMs = openedMs;
-  }
-
-  add(record: ToolCallRecord): void {
-    if (this.#calls.length >= maxReportedCalls) return void this.#omitted++;
-    const { callId: id, toolId: tool, backend, durationMs, outcome, op, depth } = record;
-    const startMs = record.startedAtMs - this.#openedMs;
-    const bytes = record.resultBytes;
-    this.#calls.push({ id, tool, backend, startMs, durationMs, outcome, op, depth, bytes });
-  }
-
-  get report(): Pick<GatewayReport, "calls" | "omittedCalls"> {
-    return { calls: [...this.#calls], omittedCalls: this.#omitted };
-  }
 }

@@ -189,7 +189,7 @@ describe.each(["cold", "pool", "template"] as const)("a Python tool that starts 
   });
 });
 
-describe.each(["cold", "pool"] as const)("a Node tool that starts by %s", (start) => {
+describe.each(["cold", "pool", "template"] as const)("a Node tool that starts by %s", (start) => {
   test("calls a Python tool, and several at once", { tags: "full" }, async () => {
     await using rig = await startRig({
       tools: {

@@ -307,6 +307,15 @@ describe("an artifact", () => {
     expect(error.code).toBe("INVALID_REQUEST");
   });
 
+  test("counts as a lookup also where there is no such piece, as a chain without steps does", async () => {
+    const budget = new CallBudget({ ...defaultGatewayLimits, maxLookups: 2 });
+    const gateway = gatewayOf(nothing, { budget, loadArtifact: whole });
+    await failureOf(gateway.loadArtifact({ ...piece, length: 0 }, never));
+    await gateway.runChain([], never);
+    const error = await failureOf(gateway.runChain([], never));
+    expect(error).toMatchObject({ code: "LIMIT_REACHED", data: { limit: "max_lookups" } });
+  });
+
   test("is not there without a store", async () => {
     const error = await failureOf(gatewayOf(nothing).loadArtifact(piece, never));
     expect(error.code).toBe("NOT_ALLOWED");

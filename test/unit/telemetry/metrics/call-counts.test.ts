@@ -58,6 +58,25 @@ test("a call counts by tool, profile and outcome, with its time in each step", a
   });
 });
 
+test("a call that a tool makes counts by tool, and is no delivery", async () => {
+  const { clock, counts, read } = newCounts("weather");
+  const call = counts.follow(undefined, true);
+  call.resolved("weather");
+  call.under("standard");
+  expect(await read()).toMatchObject({
+    str_deliveries_received_total: 0,
+    str_deliveries_running: 0,
+  });
+  clock.ms += 20;
+  call.end({ outcome: "ok", settlement: "none" });
+  expect(await read()).toMatchObject({
+    str_deliveries_running: 0,
+    'str_deliveries_settled_total{settlement="none"}': 0,
+    'str_calls_total{tool="weather",profile="standard",outcome="ok"}': 1,
+    'str_call_duration_seconds_sum{tool="weather"}': 0.02,
+  });
+});
+
 test("a page of OpenMetrics has the last recorded trace of each bucket, and the same names", async () => {
   const [clock, epochMs] = [{ ms: 0 }, 1_700_000_000_500];
   const counts = new CallCounts(
