@@ -56,8 +56,8 @@ def _awaits(function: object) -> bool:
 
 
 def _run(coroutine: object) -> None:
-    """As `asyncio.run`, without a trace: that says of the thread that it has had an event loop, logs,
-    and counts tasks in their names.
+    """As `asyncio.run`, which also logs, counts tasks in their names, and says of the thread that
+    it has had an event loop.
     """
     import asyncio
     from asyncio.log import logger
