@@ -1,26 +1,8 @@
 /**
  * The limits of a gateway, and their names in errors.
  */
-import {
-  type GatewayLimits as NamedLimits,
-  defaultGatewayLimits as defaultNamedLimits,
-  mostGatewayLimits,
-} from "../protocol/tool-calls/limits.ts";
+import { type GatewayLimits, mostGatewayLimits } from "../protocol/tool-calls/limits.ts";
 import { GatewayError } from "./gateway.ts";
-
-/** Limits of one program. Those that manifests cannot name are the same for all. */
-export interface GatewayLimits extends NamedLimits {
-  /** Operations of all kinds; others wait, at most a second. */
-  readonly maxOperationsPerSecond: number;
-  /** Bytes of artifacts that are loaded. */
-  readonly maxArtifactBytes: number;
-}
-
-export const defaultGatewayLimits: GatewayLimits = {
-  ...defaultNamedLimits,
-  maxOperationsPerSecond: 100,
-  maxArtifactBytes: 64 * 1024 * 1024,
-};
 
 /** The limits as a request asks for them: never more than they are. */
 export function narrowLimits(

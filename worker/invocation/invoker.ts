@@ -18,7 +18,7 @@ import { withTimeout } from "../support/timeout.ts";
 import { logEvent } from "../telemetry/log-event.ts";
 import type { EgressCounts } from "../telemetry/metrics/egress-counts.ts";
 import { type CallStore, auditedStore } from "./audit/audited-store.ts";
-import { type CapacityParts, leaseSlot, requireFreeDisk } from "./slots/capacity.ts";
+import { type CapacityParts, leaseSlot, priorityOf, requireFreeDisk } from "./slots/capacity.ts";
 import { type CheckedOutput, checkOutputs } from "./steps/check-outputs.ts";
 import { Outputs, noOutputs, saveOutputs } from "./steps/collect.ts";
 import { followConnections } from "./steps/follow-connections.ts";
@@ -99,8 +99,7 @@ async function run(
   logProgram(program, log);
 
   record.enter("queue");
-  const depth = invocation.depth ?? 0;
-  const priority = context.isInner === true ? "inner" : depth > 0 ? "nested" : "new";
+  const priority = priorityOf(invocation, context);
   const slot = await leaseSlot(parts, tool, times, { ...context, signal, priority });
   held.useSlot(slot);
   await requireFreeDisk(parts);

@@ -3,7 +3,7 @@
  */
 import type { FunctionTool } from "../../../worker/gateway/functions.ts";
 import { GatewayError } from "../../../worker/gateway/gateway.ts";
-import type { GatewayLimits } from "../../../worker/gateway/limits.ts";
+import type { GatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 
 /** What the gateway under test allows. */

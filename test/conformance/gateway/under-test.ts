@@ -3,7 +3,10 @@
  */
 import { expect } from "vitest";
 import { GatewayError, type ToolGateway } from "../../../worker/gateway/gateway.ts";
-import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
+import {
+  type GatewayLimits,
+  defaultGatewayLimits,
+} from "../../../worker/protocol/tool-calls/limits.ts";
 import { type GatewaySetup, SuiteTools } from "./suite-tools.ts";
 
 /** Makes a gateway; the receiver disposes it. */

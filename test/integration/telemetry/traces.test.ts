@@ -17,6 +17,9 @@ const traced = `
 def run(ctx):
     return {"traceparent": ctx.traceparent, "tracestate": ctx.tracestate}
 
+def calls(ctx):
+    return dict(ctx.tools.sync.call("traced"))
+
 def fails(ctx):
     raise ValueError("no")
 `;
@@ -33,7 +36,11 @@ async function setUp(
 ) {
   const rig = await startRig({
     tools: {
-      traced: { module: "traced", function: "run" },
+      traced: {
+        ...{ module: "traced", function: "run" },
+        allowed_callers: ["direct", "programmatic"],
+      },
+      calls: { module: "traced", function: "calls", gateway: { tools: ["traced"] } },
       fails: { module: "traced", function: "fails" },
     },
     files: { "traced.py": traced },
@@ -138,6 +145,20 @@ test("a call is a trace of its steps, which its caller, its tool and its answer 
     { traceId, id: "call", tool: "traced" },
   ]);
   expect(rig.logLines.join("")).not.toContain("hush");
+});
+
+test("a call that a tool makes belongs to the step in which that tool runs", async () => {
+  await using collector = await startCollector();
+  const rig = await setUp(collector.endpoint);
+  const { toolTraceparent } = await callWith(rig, "calls", { traceparent: sampled });
+  expect(toolTraceparent).toMatch(new RegExp(`^00-${traceId}-`));
+  await vi.waitFor(() => {
+    const { spans } = collector;
+    const process = (tool: string) => spans.find(({ name }) => name === `process ${tool}`);
+    const [outer, inner] = [process("calls"), process("traced")];
+    const run = spans.find(({ spanId }) => spanId === inner?.parentSpanId);
+    expect(run).toMatchObject({ name: "run", parentSpanId: outer?.spanId });
+  }, patience);
 });
 
 test("a call without a trace begins one, and a failed call says how", async () => {

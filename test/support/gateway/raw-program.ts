@@ -7,7 +7,7 @@ import { expect, vi } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
 import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
 import type { ProgramGateway } from "../../../worker/gateway/gateway.ts";
-import { defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
+import { defaultGatewayLimits } from "../../../worker/protocol/tool-calls/limits.ts";
 import { type HostOptions, ProxyHost } from "../../../worker/gateway/proxy/host.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { LineSplitter } from "../../../worker/support/text/byte-lines.ts";

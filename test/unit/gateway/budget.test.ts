@@ -4,11 +4,11 @@
 import { describe, expect, vi } from "vitest";
 import { CallBudget } from "../../../worker/gateway/budget.ts";
 import type { GatewayError } from "../../../worker/gateway/gateway.ts";
+import { narrowLimits } from "../../../worker/gateway/limits.ts";
 import {
   type GatewayLimits,
   defaultGatewayLimits,
-  narrowLimits,
-} from "../../../worker/gateway/limits.ts";
+} from "../../../worker/protocol/tool-calls/limits.ts";
 import { fc, test } from "../../support/properties/property.ts";
 
 const never = new AbortController().signal;

@@ -13,7 +13,10 @@ import {
 import type { Dispatch } from "../../../worker/gateway/dispatch.ts";
 import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
 import { GatewayError, type PieceRequest, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
-import { type GatewayLimits, defaultGatewayLimits } from "../../../worker/gateway/limits.ts";
+import {
+  type GatewayLimits,
+  defaultGatewayLimits,
+} from "../../../worker/protocol/tool-calls/limits.ts";
 import { InvocationError } from "../../../worker/protocol/errors.ts";
 import type { JsonObject } from "../../../worker/support/json/json.ts";
 import { failureOf } from "../../conformance/gateway/under-test.ts";

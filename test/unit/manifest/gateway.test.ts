@@ -32,6 +32,16 @@ test("a gateway names tools, and bounds in place of the defaults, also above the
   });
 });
 
+test("a gateway names every bound of its tool", () => {
+  const named = { max_tool_calls: 1, max_chain_steps: 2, max_concurrent_calls: 3, max_depth: 4 };
+  const others = { max_lookups: 5, max_operations_per_second: 6, max_artifact_bytes: 7 };
+  const bounds = JSON.stringify({ tools: ["csv"], ...named, ...others });
+  expect(entryOf(`gateway: ${bounds}`)?.gateway?.limits).toEqual({
+    ...{ maxToolCalls: 1, maxChainSteps: 2, maxConcurrentCalls: 3, maxDepth: 4 },
+    ...{ maxLookups: 5, maxOperationsPerSecond: 6, maxArtifactBytes: 7 },
+  });
+});
+
 test("a gateway names tools of other workers, alone or beside those of the manifest", () => {
   expect(entryOf("gateway: {remote: [weather]}")?.gateway).toMatchObject({
     tools: [],

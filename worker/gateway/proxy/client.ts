@@ -19,7 +19,7 @@ import {
   invalid,
 } from "../gateway.ts";
 import type { ToolExample } from "../../protocol/tool-calls/example.ts";
-import { defaultGatewayLimits } from "../limits.ts";
+import { defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
 import {
   encodeFrame,
   maxAnswerBytes,

@@ -13,7 +13,7 @@
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
 import { GatewayError, type ProgramGateway } from "../gateway.ts";
-import { defaultGatewayLimits } from "../limits.ts";
+import { defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
 import { answerLine } from "./answer.ts";
 import {
   ChannelViolation,

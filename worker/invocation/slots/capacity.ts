@@ -4,10 +4,12 @@
 import { statfs } from "node:fs/promises";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import { InvocationError } from "../../protocol/errors.ts";
+import type { Invocation } from "../../protocol/invocation.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type Priority, type Semaphore, SemaphoreFullError } from "../../support/semaphore.ts";
 import { logEvent } from "../../telemetry/log-event.ts";
 import type { Logger } from "../../telemetry/logger.ts";
+import type { CallContext } from "../call-context.ts";
 import { type CallTimes, TimeLimitReached, remainingLimitMs } from "../limits.ts";
 import { type LentSlots, CallSlot } from "./call-slot.ts";
 
@@ -23,6 +25,15 @@ export interface CapacityParts {
   /** The file system of work directories, which must have `minFreeDiskBytes` free. */
   readonly disk: FreeDisk;
   readonly minFreeDiskBytes: number;
+}
+
+/** Which calls go first: those by tools of this worker, then those by tools of others. */
+export function priorityOf(
+  { depth = 0 }: Pick<Invocation, "depth">,
+  { isInner = false }: Pick<CallContext, "isInner">,
+): Priority {
+  if (isInner) return "inner";
+  return depth > 0 ? "nested" : "new";
 }
 
 /** Signals that end the wait. */

@@ -2,7 +2,8 @@
  * The gateway of a call whose tool may call other tools: `worker/runtime/` implements it.
  */
 import type { Duplex } from "node:stream";
-import { type GatewayLimits, defaultGatewayLimits, narrowLimits } from "../../gateway/limits.ts";
+import { narrowLimits } from "../../gateway/limits.ts";
+import { type GatewayLimits, defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
 import type { ToolEntry } from "../../manifest/manifest.ts";
 import type { InvocationError } from "../../protocol/errors.ts";
 import type { GatewayReport } from "../../protocol/execution.ts";

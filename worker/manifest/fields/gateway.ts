@@ -83,6 +83,11 @@ const gatewayField = z.strictObject(
     max_concurrent_calls: limitField("max_concurrent_calls", "Calls at once."),
     max_depth: limitField("max_depth", "Depth of calls in calls."),
     max_lookups: limitField("max_lookups", "Searches and descriptions."),
+    max_operations_per_second: limitField(
+      "max_operations_per_second",
+      "Calls and lookups a second; as many may come at once.",
+    ),
+    max_artifact_bytes: limitField("max_artifact_bytes", "Bytes of artifacts that it loads."),
   },
   acceptsKeys(`a map of ${gatewayKeys.join(", ")}`, gatewayKeys),
 );

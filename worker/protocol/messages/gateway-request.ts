@@ -13,6 +13,8 @@ const maxEntries = 100;
 const maxIdLength = 200;
 
 const bound = z.int().min(0).nullish();
+/** With none the program would wait for ever. */
+const atLeastOne = z.int().min(1).nullish();
 const id = z.string().min(1).max(maxIdLength);
 const pattern = id.refine(isToolPattern, { error: "expected the id of a tool or NAMESPACE:*" });
 const jsonObject = z.custom<JsonObject>(isJsonObject, { error: "expected an object" });
@@ -30,9 +32,11 @@ export const gatewayRequest = z
       .nullish(),
     max_tool_calls: bound,
     max_chain_steps: bound,
-    max_concurrent_calls: z.int().min(1).nullish(),
+    max_concurrent_calls: atLeastOne,
     max_depth: bound,
     max_lookups: bound,
+    max_operations_per_second: atLeastOne,
+    max_artifact_bytes: bound,
   })
   .transform((value): GatewayRequest => {
     const limits: Partial<Record<keyof GatewayLimits, number>> = {};

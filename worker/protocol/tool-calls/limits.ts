@@ -14,7 +14,13 @@ export interface GatewayLimits {
   readonly maxDepth: number;
   /** Searches, descriptions, examples, lists of namespaces, and artifacts. */
   readonly maxLookups: number;
+  /** Operations of all kinds; others wait, at most a second. */
+  readonly maxOperationsPerSecond: number;
+  /** Bytes of artifacts that are loaded. */
+  readonly maxArtifactBytes: number;
 }
+
+const MiB = 1024 * 1024;
 
 /** Unless the manifest says otherwise. */
 export const defaultGatewayLimits: GatewayLimits = {
@@ -23,6 +29,8 @@ export const defaultGatewayLimits: GatewayLimits = {
   maxConcurrentCalls: 8,
   maxDepth: 3,
   maxLookups: 200,
+  maxOperationsPerSecond: 100,
+  maxArtifactBytes: 64 * MiB,
 };
 
 /** Most that a manifest may say. */
@@ -32,6 +40,8 @@ export const mostGatewayLimits: GatewayLimits = {
   maxConcurrentCalls: 8,
   maxDepth: 5,
   maxLookups: 1_000,
+  maxOperationsPerSecond: 1_000,
+  maxArtifactBytes: 1_024 * MiB,
 };
 
 /** Names in manifests and requests. */
@@ -41,4 +51,6 @@ export const gatewayLimitKeys = {
   max_concurrent_calls: "maxConcurrentCalls",
   max_depth: "maxDepth",
   max_lookups: "maxLookups",
+  max_operations_per_second: "maxOperationsPerSecond",
+  max_artifact_bytes: "maxArtifactBytes",
 } as const satisfies Record<string, keyof GatewayLimits>;

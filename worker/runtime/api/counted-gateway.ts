@@ -11,7 +11,8 @@ import {
   type ToolGateway,
   type ToolSummary,
 } from "../../gateway/gateway.ts";
-import { defaultGatewayLimits, limitReached, maxRefusals } from "../../gateway/limits.ts";
+import { limitReached, maxRefusals } from "../../gateway/limits.ts";
+import { defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
 import type { ToolExample } from "../../protocol/tool-calls/example.ts";
 import { shownId } from "../../protocol/tool-calls/tool-id.ts";
 import type { Clock } from "../../support/clock.ts";

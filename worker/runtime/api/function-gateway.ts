@@ -8,7 +8,7 @@ import {
   functionKind,
 } from "../../gateway/functions.ts";
 import type { ToolGateway } from "../../gateway/gateway.ts";
-import { type GatewayLimits, defaultGatewayLimits } from "../../gateway/limits.ts";
+import { type GatewayLimits, defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
 
 /** Calls of all executions that run at once; others wait. */
 export const maxFunctionCalls = 1_000;

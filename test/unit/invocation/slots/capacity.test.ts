@@ -4,7 +4,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { LentSlots } from "../../../../worker/invocation/slots/call-slot.ts";
-import { leaseSlot } from "../../../../worker/invocation/slots/capacity.ts";
+import { leaseSlot, priorityOf } from "../../../../worker/invocation/slots/capacity.ts";
 import type { ToolEntry } from "../../../../worker/manifest/manifest.ts";
 import { defaultGatewayLimits } from "../../../../worker/protocol/tool-calls/limits.ts";
 import { systemClock } from "../../../../worker/support/clock.ts";
@@ -36,6 +36,18 @@ function workerOf(capacity: number, maxLent: number, maxWaiting = 10) {
   };
   return { slots, lentSlots, lease };
 }
+
+test.each([
+  [{}, {}, "new"],
+  [{ depth: 0 }, { isInner: false }, "new"],
+  [{ depth: 1 }, {}, "nested"],
+  [{ depth: 1 }, { isInner: true }, "inner"],
+] as const)(
+  "a call %j of %j has its place among those that wait: %s",
+  (call, context, priority) => {
+    expect(priorityOf(call, context)).toBe(priority);
+  },
+);
 
 describe("a new call of a tool that calls others", () => {
   test("starts when it could lend its slot, so that its calls are not refused", async () => {
