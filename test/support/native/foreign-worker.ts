@@ -6,6 +6,7 @@
 import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { Agent } from "../../../harness/agent.ts";
 import { startDevBroker } from "../../../harness/dev-broker/dev-broker.ts";
 import { readConfig } from "../../../worker/config/config.ts";
@@ -13,6 +14,7 @@ import { systemClock } from "../../../worker/support/clock.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { createHost } from "../../../worker/wiring/host.ts";
 import { Worker } from "../../../worker/worker.ts";
+import { isCodeSettled } from "../workers/settled-code.ts";
 
 const [language = "", seconds] = process.argv.slice(2);
 const patience = AbortSignal.timeout(Number(seconds) * 1_000);
@@ -57,7 +59,14 @@ const environment = {
   ARTIFACT_BASE_PATH: join(base, "artifacts"),
   HEALTH_PORT: "0",
 };
-const log = createLogger("info", process.stderr);
+const logLines: string[] = [];
+const keep = new Writable({
+  write(chunk: Buffer, _encoding, done) {
+    logLines.push(...chunk.toString().split("\n"));
+    process.stderr.write(chunk, done);
+  },
+});
+const log = createLogger("debug", keep);
 const worker = owned.use(new Worker(readConfig(environment), createHost(log, environment)));
 await worker.start(patience);
 const address = { host: broker.host, port: broker.port, namespace };
@@ -74,7 +83,7 @@ async function untilIdle() {
   for (;;) {
     const [stats] = worker.starts?.stats ?? [];
     if (stats?.failure !== undefined) throw stats.failure.error;
-    if (stats?.idle === children) return;
+    if (stats?.idle === children && isCodeSettled(logLines, language)) return;
     await systemClock.sleep(pauseMs, patience);
   }
 }

@@ -14,6 +14,7 @@ import type { ArtifactScope, ArtifactStore } from "../../../worker/artifacts/sto
 import { type Config, readConfig } from "../../../worker/config/config.ts";
 import { builtInProfiles } from "../../../worker/sandbox/profile.ts";
 import { type Clock, systemClock } from "../../../worker/support/clock.ts";
+import { isCodeSettled } from "./settled-code.ts";
 import { createLogger } from "../../../worker/telemetry/logger.ts";
 import { createHost } from "../../../worker/wiring/host.ts";
 import { Worker } from "../../../worker/worker.ts";
@@ -305,14 +306,6 @@ async function untilWaiting(
     if (systemClock.monotonicMs() > untilMs) throw new Error(JSON.stringify(starts.stats));
     await systemClock.sleep(patience.interval);
   }
-}
-
-/** Whether the worker has looked at a language's code, and found it as it was before. */
-function isCodeSettled(logLines: readonly string[], runtime: string): boolean {
-  const last = logLines.findLast(
-    (line) => line.includes("isSettled") && line.includes(`"runtime":"${runtime}"`),
-  );
-  return last?.includes('"isSettled":true') === true;
 }
 
 function lineCollector(lines: string[]): Writable {
