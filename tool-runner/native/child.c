@@ -81,16 +81,16 @@ static void unmap_unless_used(unsigned long start, unsigned long end, void *data
  * it apart at the end of the call, on the processor that somebody wants. From then on this process
  * may use code, the stack and errno, and nothing else: no variable is sure to be there. A shadow
  * stack, which nothing turns on here, would be lost. */
-static void forget_interpreter(void) {
+static void unmap_interpreter(void) {
   unsigned long used[] = {(unsigned long)&used, (unsigned long)&errno};
-  each_own_memory(unmap_unless_used, used);
+  each_anonymous_mapping(unmap_unless_used, used);
 }
 
 /* Reaps the processes of the namespace until the runner has ended, reports that, and ends. */
 static void wait_for(long runner, int connection, unsigned long awaited) {
   give_way();
   close_all_but(connection);
-  forget_interpreter();
+  unmap_interpreter();
   long code = -1;
   while (code < 0) {
     long signal = syscall(SYS_rt_sigtimedwait, &awaited, NULL, NULL, mask_bytes);

@@ -28,7 +28,7 @@ enum {
   seed_bytes = 48,
   do_fork = 11,
   name_bytes = 64,
-  text_bytes = 4096,
+  stat_bytes = 512,
 };
 
 static _Alignas(16) char prepare_memory[handle_bytes], idle_memory[handle_bytes];
@@ -44,12 +44,12 @@ static void copy_at_fork(unsigned long start, unsigned long end, void *data) {
   syscall(SYS_madvise, start, end - start, do_fork);
 }
 
-int let_memory_be_copied(void) { return each_own_memory(copy_at_fork, NULL); }
+int let_memory_be_copied(void) { return each_anonymous_mapping(copy_at_fork, NULL); }
 
 /* Of /proc/self/task/ID/stat: `ID (name) state …`. The name may have any characters. */
 static void check_sleeps(int id, void *all_sleep) {
   if (id == syscall(SYS_gettid)) return;
-  char path[name_bytes], *limit = path + sizeof path, line[text_bytes / 8];
+  char path[name_bytes], *limit = path + sizeof path, line[stat_bytes];
   char *end = append_number(append(path, limit, "/proc/self/task/"), limit, id);
   append(end, limit, "/stat");
   long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);

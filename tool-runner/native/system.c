@@ -130,7 +130,7 @@ static int is_private_and_anonymous(const char *permissions) {
   return at[0] == '0' && (at[1] == ' ' || at[1] == 0);
 }
 
-int each_own_memory(void (*visit)(unsigned long start, unsigned long end, void *data), void *data) {
+int each_anonymous_mapping(void (*visit)(unsigned long start, unsigned long end, void *data), void *data) {
   struct lines maps = {.length = 0};
   maps.file = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
   if (maps.file < 0) return 0;

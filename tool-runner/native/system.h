@@ -38,7 +38,7 @@ void close_all_but(int kept);
 
 /* Calls for each part of this process's memory that is private and of no file; false where the
  * kernel does not list it. */
-int each_own_memory(void (*visit)(unsigned long start, unsigned long end, void *data), void *data);
+int each_anonymous_mapping(void (*visit)(unsigned long start, unsigned long end, void *data), void *data);
 
 /* The kernel's struct sigaction, which libraries do not show. */
 struct kernel_action {

@@ -1,11 +1,11 @@
 /**
  * What a program may still do, counted.
  */
+import { type GatewayLimits, defaultGatewayLimits } from "../protocol/tool-calls/limits.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { Semaphore } from "../support/semaphore.ts";
 import type { GatewayError } from "./gateway.ts";
 import { greatestDepth, limitReached, maxRefusals } from "./limits.ts";
-import { type GatewayLimits, defaultGatewayLimits } from "../protocol/tool-calls/limits.ts";
 import { Pace } from "./pace.ts";
 
 /** Calls that are counted already. Disposal gives those back that did not start. */

@@ -32,7 +32,7 @@ describe("what ends soon is waited for", () => {
 
   test.for([
     ["an exit handler", "exit_handler"],
-    ["what is to run before threads are joined", "exit_handler_of_threads"],
+    ["a handler that `threading` runs before it joins threads", "exit_handler_of_threads"],
   ] as const)("%s", async ([, name]) => {
     const run = await leave(name);
     expect(run).toMatchObject(ok);

@@ -15,7 +15,7 @@ import resource
 from .descriptors import close_all_but
 from ..idle.parked import serve
 from ..idle.rehearsal import rehearse
-from ..idle.waiting import Waiting
+from ..idle.waiting import WaitingRehearsal
 from ..idle.wake_channel import WakeChannel
 
 _NATIVE = f"{os.path.dirname(__file__)}/native/{os.uname().machine}.so"
@@ -26,7 +26,12 @@ class Children:
     """Makes the children of this process."""
 
     def __init__(
-        self, settings: dict, module: str, waiting: Waiting, channel: WakeChannel, generators: object
+        self,
+        settings: dict,
+        module: str,
+        waiting: WaitingRehearsal,
+        channel: WakeChannel,
+        generators: object,
     ) -> None:
         """Raises KeyError, ValueError, AttributeError or OSError for settings, or a machine, that
         do not fit.

@@ -11,7 +11,7 @@ from .huge_pages import collapse
 from ..errors import describe
 from ..json_codec import decode
 from ..idle.parked import REHEARSALS, load, refuse, take_parameters
-from ..idle.waiting import Waiting
+from ..idle.waiting import WaitingRehearsal
 from ..runner import fail, prepare
 
 _WORK_DIRECTORY_NAMES = {"input", "output", "status.pipe", "runner_args.json"}
@@ -36,7 +36,7 @@ def template(argv: "list[str]") -> int:
     status = load(module, channel, settings["gateway"])
     if status is not None:
         return status
-    waiting = Waiting(module, settings["gateway"])
+    waiting = WaitingRehearsal(module, settings["gateway"])
     for _ in range(REHEARSALS):
         waiting.rehearse()
     # Garbage may hold open files.
@@ -53,7 +53,12 @@ def template(argv: "list[str]") -> int:
 
 
 def _prepare_children(
-    settings: dict, module: str, waiting: Waiting, channel: object, args_file: str, own: "set[int]"
+    settings: dict,
+    module: str,
+    waiting: WaitingRehearsal,
+    channel: object,
+    args_file: str,
+    own: "set[int]",
 ) -> object:
     """Refuses a tool that may not be forked, or whose children cannot be isolated."""
     places = {path: set() for path in settings["tmpfs"]}

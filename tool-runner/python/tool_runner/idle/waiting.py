@@ -12,7 +12,7 @@ _CO_ASYNC = 0x80 | 0x200  # Flags of code objects: CO_COROUTINE, CO_ASYNC_GENERA
 _ANSWER = b'{"type":"response","id":"1","payload":{"structured":{},"artifacts":[]}}\n'
 
 
-class Waiting:
+class WaitingRehearsal:
     """Rehearses how functions of a module wait: in an event loop of asyncio, and for another tool
     where they may call one. Not again after a failure, since calls can do without.
     """

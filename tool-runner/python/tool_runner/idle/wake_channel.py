@@ -75,7 +75,7 @@ class WakeChannel:
 
 
 class RehearsalChannel:
-    """A `WakeChannel` for rehearsals, which reads what is written to it."""
+    """A `WakeChannel` for rehearsals: it reads back what is written to it."""
 
     def __enter__(self) -> "RehearsalChannel":
         self._reading, self._writing = map(WakeChannel, os.pipe())

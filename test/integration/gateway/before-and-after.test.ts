@@ -1,5 +1,5 @@
 /**
- * What is done before and after calls by a tool, so that it does not wait for it.
+ * Work that calls by tools do not wait for: what is prepared before them, and cleaned up after.
  */
 import { readdir } from "node:fs/promises";
 import { type TestContext, expect, test, vi } from "vitest";
