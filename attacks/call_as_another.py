@@ -1,9 +1,9 @@
-"""Calls a tool for another user, with another profile and at another depth."""
+"""Calls a tool for another user, at another depth."""
 
 from support.attempts import attempt
 from support.channel import own_channel, reach_called
 
-ANOTHER = {"user_id": "str-another", "session_id": "str-another", "profile": "permissive", "depth": 0}
+ANOTHER = {"user_id": "str-another", "session_id": "str-another", "depth": 0}
 
 
 def attack(target):

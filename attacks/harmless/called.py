@@ -1,5 +1,6 @@
 """The tools that attacks on gateways call: some may be called, and others may not."""
 
+import os
 import subprocess
 import sys
 
@@ -8,8 +9,8 @@ from victims_secret import TOKEN
 
 
 def called(ctx, **_args):
-    """For whom it runs, and what nobody else could say."""
-    return {"user": ctx.user_id, "token": TOKEN}
+    """For whom it runs, what it sees of the host, and what nobody else could say."""
+    return {"user": ctx.user_id, "etc": sorted(os.listdir("/etc")), "token": TOKEN}
 
 
 def stays(name):

@@ -67,11 +67,13 @@ def victim_socket(token):
 
 def reach_called(channel):
     """
-    Calls the listed tool. Raises where that fails: a sandbox that calls nothing at all would hold
-    every attack.
+    Calls the listed tool; its result. Raises where that fails: a sandbox that calls nothing at all
+    would hold every attack.
     """
-    if "user" not in channel.run("called.listed"):
+    result = channel.run("called.listed")
+    if "user" not in result:
         raise RuntimeError("the listed tool does not say for whom it runs")
+    return result
 
 
 def pour(channel, piece, most):

@@ -3,6 +3,8 @@
  */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Catalog, type CatalogEntry } from "../../gateway/catalog.ts";
+import { pythonStubs } from "../../gateway/stubs/python.ts";
 import { type StartKind, startKinds } from "../../protocol/execution.ts";
 import type { Attack, Target } from "./attack.ts";
 import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
@@ -28,7 +30,13 @@ const calledTools = {
   "called.direct": { function: "called" },
   "called.stays": { function: "stays", allowed_callers: ["programmatic"] },
 } as const;
-const gateway = { tools: ["called.listed", "called.direct", "called.stays"] } as const;
+/** The one of them that runs programs. */
+const programTool = {
+  "called.program": { runtime: "code", languages: ["python"], allowed_callers: ["programmatic"] },
+} as const;
+const gateway = {
+  tools: ["called.listed", "called.direct", "called.stays", ...Object.keys(programTool)],
+} as const;
 
 /** Runtimes of the attacks' tools. Those of `node` become the Python programs. */
 export type AttackRuntime = "python" | "node";
@@ -73,6 +81,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
     await lay(module, await program(`harmless/${module}.py`));
   // The source of an isolated tool.
   await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
+  await lay("hostile_stubs", hostileStubs(await program("support/hostile_tool.json")));
   for (const attack of attacks) {
     const source = await program(`${attack.id}.py`);
     await lay(attack.id, source);
@@ -93,6 +102,13 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
 /** Name of a program in the manifest. Only the useful tool has an entry for `auto`. */
 export function toolName(start: AttackStart | "auto", id: string): string {
   return `${start}.${id}`;
+}
+
+/** Source with the stubs of a tool that a JSON document describes. */
+function hostileStubs(document: string): string {
+  const { tools } = new Catalog([JSON.parse(document) as CatalogEntry]);
+  // A string of JSON is one of Python.
+  return `STUBS = ${JSON.stringify(pythonStubs(tools))}\n`;
 }
 
 /** One tool for both calls, so that attacker and victim share a template. */
@@ -172,7 +188,10 @@ function manifestOf({ attacks, profile, importTarget, runtime }: Layout): object
         { ...common, module: fileOf(calledModule, runtime), start: "cold", ...entry },
       ] as const,
   );
-  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...tools]) };
+  const program = Object.entries(programTool).map(
+    ([name, entry]) => [name, { ...entry, sandbox_profile: profile, start: "cold" }] as const,
+  );
+  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...program, ...tools]) };
 }
 
 /**

@@ -19,9 +19,10 @@ const attacked: readonly Omit<Attack, "group" | "baseline" | "judge">[] = [
   },
   {
     id: "call_as_another",
-    title: "call a tool for another user, with another profile and depth",
+    title: "call a tool for another user, at another depth",
     isFast: true,
   },
+  { id: "call_under_wider_profile", title: "call a tool under a wider profile", isFast: true },
   {
     id: "recurse_by_calls",
     title: "call itself deeper than it may",
@@ -50,6 +51,16 @@ const attacked: readonly Omit<Attack, "group" | "baseline" | "judge">[] = [
     title: "leave a called tool running, and call another after the end",
     isFast: false,
     rounds: 2,
+  },
+  {
+    id: "forge_value",
+    title: "forge the value of a program by what it prints, and by an early one",
+    isFast: true,
+  },
+  {
+    id: "break_out_of_stubs",
+    title: "have Python stubs hold code of a description, a name or a value",
+    isFast: true,
   },
 ];
 
