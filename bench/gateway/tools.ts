@@ -2,7 +2,6 @@
  * The tools of the gateway's rows: some that call, and some that are called.
  */
 import { lightPython, nameOf } from "../tools.ts";
-import { callsInARow } from "./aims.ts";
 
 /** Those that call, by their names in the manifest. */
 export const callers = {
@@ -27,8 +26,6 @@ const most = { max_tool_calls: 1_000, max_lookups: 1_000 };
 
 /** Sandboxes that wait: as many as needed, whatever else is measured. */
 const warm = { min: 1, max: 16 };
-/** Half as many again as the calls of a series: by that the worker exceeds what it has seen. */
-const warmForSeries = { min: 1, max: 1.5 * callsInARow };
 
 /** Characters of a description, which its schema repeats. */
 const describedLength = 16_384;
@@ -52,7 +49,8 @@ export const gatewayEntries: Readonly<Record<string, object>> = {
     ...python,
     module: "bench_light",
     function: "nothing",
-    warm: warmForSeries,
+    // As many as by default: half as many again as the calls of a series are below that.
+    warm: { min: 1 },
     ...called,
   },
   [workTool]: { ...python, function: "works", ...called },

@@ -43,7 +43,7 @@ export function tool(name: string, fields: Partial<ToolEntry> = {}): ToolEntry {
     idempotent: true,
     queue: "default",
     start: "auto",
-    warm: { min: 0, max: 16 },
+    warm: { min: 0, max: 32 },
     env: [],
     catalog: {
       allowedCallers: new Set(["direct"]),

@@ -14,7 +14,7 @@ import type { WarmBounds } from "../manifest.ts";
 /** Largest number of idle sandboxes of one tool. */
 export const maxWarm = 64;
 /** Default bounds. */
-export const defaultWarm: WarmBounds = { min: 0, max: 16 };
+export const defaultWarm: WarmBounds = { min: 0, max: 32 };
 
 const count = accepts(`a whole number from 0 to ${maxWarm}`);
 const number = z.number(count).int(count).min(0, count).max(maxWarm, count);
