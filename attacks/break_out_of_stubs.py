@@ -1,24 +1,32 @@
-"""Has the stubs of a tool hold code: of its description, its names or its values."""
+"""Has the stubs of tools hold code: a description, a name or a value that breaks out of its text."""
 
 import ast
 
 from support.attempts import answer
 
-# What the texts of support/hostile_tool.json call.
+# What the texts of support/hostile_texts.json call.
 MARK = "str_broke_out"
 
 
 def attack(target):
-    stubs = target["stubs"] if "stubs" in target else stubs_of_worker()
-    if "hostile" not in stubs:
-        raise RuntimeError("the stubs do not have the tool")
-    try:
-        nodes = list(ast.walk(ast.parse(stubs)))
-    except SyntaxError as error:
-        return answer([f"line {error.lineno} of the stubs is no Python: {error.msg}"], [])
-    calls = [node for node in nodes if isinstance(node, ast.Name) and node.id == MARK]
-    lines = sorted({node.lineno for node in calls})
-    return answer([f"line {line} of the stubs calls {MARK}" for line in lines], ["they call nothing"])
+    reached, useless = [], []
+    for case in target["stubs"] if "stubs" in target else stubs_of_worker():
+        what = f"a {case['place']} of {case['text']!r}"
+        try:
+            nodes = list(ast.walk(ast.parse(case["stubs"])))
+        except SyntaxError as error:
+            useless.append(f"{what} makes line {error.lineno} no Python")
+            continue
+        lines = [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == MARK]
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        if lines:
+            reached.append(f"{what} makes line {lines[0]} a call")
+        elif case["place"] != "description" and case["text"] not in texts:
+            useless.append(f"{what} is not in the stubs")
+    if useless and not reached:
+        # Nothing is held where nothing was tried.
+        raise RuntimeError("; ".join(useless))
+    return answer(reached, ["all texts stay texts"])
 
 
 def stubs_of_worker():

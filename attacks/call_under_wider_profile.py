@@ -1,4 +1,4 @@
-"""Calls a tool under the widest profile, which shows more of /etc than others."""
+"""Calls a tool under the widest built-in profile, which shows all of /etc."""
 
 from support.attempts import attempt
 from support.channel import own_channel, reach_called

@@ -7,24 +7,21 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 
-from naive_stubs import stubs_of
+from naive_stubs import hostile_stubs
 from support.channel import victim_socket
 from support.staying import staying_command
 
 
-HOSTILE_TOOL = "/arena/tools/support/hostile_tool.json"
-VALUE_MARK = "__RESULT__:"
-GIVE_INPUTS = "import json, sys; inputs = json.loads(sys.argv[1])\n"
+HOSTILE_TEXTS = "/arena/tools/support/hostile_texts.json"
 
 
 def serve(target, run):
     """Runs the program with a channel; the answer. `run(target)` returns that with a status."""
     listen_as_victim(target)
     inside = open_channel(target, run)
-    given = {"channel": inside.fileno(), "stubs": stubs_of(HOSTILE_TOOL)}
+    given = {"channel": inside.fileno(), "stubs": hostile_stubs(HOSTILE_TEXTS)}
     answer, status = run({**target, **given})
     inside.close()
     return answer or {"reached": False, "evidence": f"no answer; exit status {status}"}
@@ -96,21 +93,13 @@ class NaiveGateway:
         args = payload.get("args", {})
         if tool == "called.stays":
             self.leave(args["name"])
+        if tool == "called.forwards":
+            return self.call(args["named"], args)
         if tool.endswith("recurse_by_calls"):
             return serve(args["target"], self.run)
-        if tool == "called.program":
-            return {"value": self.value_of(args)}
         files = os.listdir("/etc") if "profile" in payload or "profile" in args else []
         user = payload.get("user_id", "doctor")
         return {"user": user, "etc": files, "token": self.target["token"]}
-
-    @staticmethod
-    def value_of(args):
-        """Looks for the value of a program among what it prints."""
-        command = [sys.executable, "-I", "-c", GIVE_INPUTS + args["code"], json.dumps(args["inputs"])]
-        printed = subprocess.run(command, capture_output=True, text=True).stdout
-        found = [line for line in printed.splitlines() if line.startswith(VALUE_MARK)]
-        return json.loads(found[-1][len(VALUE_MARK) :])["result"]["value"]
 
     @staticmethod
     def leave(name):

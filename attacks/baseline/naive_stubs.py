@@ -3,14 +3,19 @@
 import json
 
 
-def stubs_of(path):
-    """The stubs of a tool that a file describes."""
+def hostile_stubs(path):
+    """For each text of a file, the stubs of a tool that has it in one place."""
     with open(path) as file:
-        tool = json.load(file)
-    members = ", ".join(f'"{name}": Any' for name in tool["parameters"]["properties"])
-    return f'''
-hostile_arguments = TypedDict("hostile_arguments", {{{members}}})
+        texts = json.load(file)
+    return [
+        {"place": place, "text": text, "stubs": stubs.replace("TEXT", text)}
+        for place, stubs in STUBS.items()
+        for text in texts
+    ]
 
-async def hostile(**arguments):
-    """{tool["description"]}"""
-'''
+
+STUBS = {
+    "description": 'async def hostile(**arguments):\n    """TEXT"""\n',
+    "name": 'Arguments = TypedDict("Arguments", {"TEXT": Any})\n',
+    "value": 'Arguments = TypedDict("Arguments", {"value": Literal["TEXT"]})\n',
+}

@@ -68,6 +68,7 @@ HARMS = {
     "tree_closed": ("crash", TREE),
     "stdout_flood": ("excess", PRINTED),
     "result_printed": ("secret", PRINTED),
+    "program_printed": ("secret", PRINTED),
 }
 
 

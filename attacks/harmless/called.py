@@ -10,7 +10,13 @@ from victims_secret import TOKEN
 
 def called(ctx, **_args):
     """For whom it runs, what it sees of the host, and what nobody else could say."""
-    return {"user": ctx.user_id, "etc": sorted(os.listdir("/etc")), "token": TOKEN}
+    files = os.listdir("/etc") if os.path.isdir("/etc") else []
+    return {"user": ctx.user_id, "etc": files, "token": TOKEN}
+
+
+def forwards(ctx, named, args):
+    """Calls whatever it is told."""
+    return ctx.tools.sync.call(named, args)
 
 
 def stays(name):

@@ -256,8 +256,9 @@ export class ProfileRun implements AsyncDisposable {
     const tool = toolName(start, id);
     for (let left = maxTries - 1; ; left--) {
       const ready = await this.#readiness.until(tool, signal);
-      const called = await callAttack(this.#call, tool, target, signal);
-      const observation = { ...called, notReady: ready.problem };
+      const called = { toolName: tool, code: this.#arena.programs.get(id) };
+      const seen = await callAttack(this.#call, called, target, signal);
+      const observation = { ...seen, notReady: ready.problem };
       const isRight = startSeen(observation) === startOfCall(start);
       if (isRight || !ready.isReady || left === 0) return observation;
     }

@@ -29,6 +29,7 @@ describe("the catalog of attacks", () => {
   test("leaves nothing unpromised but what a profile opens and what nobody can count", () => {
     const ids = attacks.filter((attack) => unpromisedUnder(attack) !== "").map(({ id }) => id);
     expect(ids.toSorted()).toEqual([
+      "call_under_wider_profile",
       "cpu_in_short_lives",
       "disk_mapped",
       "disk_on_its_way",

@@ -67,19 +67,27 @@ export interface CallParts extends Pick<AttackedWorker, "invoker" | "takeAskedNa
   readonly log: Logger;
 }
 
+/** What is called: a tool, or the code of a program for one that runs programs. */
+export interface Called {
+  readonly toolName: string;
+  readonly code: string | undefined;
+}
+
 /** Calls a tool with a target, and observes the call. */
 export async function callAttack(
   { invoker, store, log, takeAskedNames }: CallParts,
-  toolName: string,
+  { toolName, code }: Called,
   target: Target,
   signal: AbortSignal,
 ): Promise<Observation> {
+  const given = { target: withPythonNames(target) as JsonObject };
+  const args = code === undefined ? given : { language: "python", code, inputs: given };
   const statuses: string[] = [];
   store.take();
   takeAskedNames();
   using stalls = new StallWatch();
   const startMs = systemClock.monotonicMs();
-  const outcome = await invoker.invoke(invocationOf(toolName, { target: asArgument(target) }), {
+  const outcome = await invoker.invoke(invocationOf(toolName, args), {
     signal,
     waitSignal: signal,
     log,
@@ -119,8 +127,4 @@ export function invocationOf(
     statusTo: "doctor",
     sentAtMs: systemClock.nowMs(),
   };
-}
-
-function asArgument(target: Target): JsonObject {
-  return withPythonNames(target) as JsonObject;
 }

@@ -3,9 +3,10 @@
  */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Catalog, type CatalogEntry } from "../../gateway/catalog.ts";
+import { Catalog } from "../../gateway/catalog.ts";
 import { pythonStubs } from "../../gateway/stubs/python.ts";
 import { type StartKind, startKinds } from "../../protocol/execution.ts";
+import type { JsonObject } from "../../support/json/json.ts";
 import type { Attack, Target } from "./attack.ts";
 import { type AttackStart, attackStarts, isMade, startOfCall } from "./attack-starts.ts";
 import { withPythonNames } from "../program.ts";
@@ -29,14 +30,16 @@ const calledTools = {
   "called.unlisted": { function: "called", allowed_callers: ["programmatic"] },
   "called.direct": { function: "called" },
   "called.stays": { function: "stays", allowed_callers: ["programmatic"] },
+  "called.forwards": {
+    function: "forwards",
+    allowed_callers: ["programmatic"],
+    gateway: { tools: ["cold.recurse_by_calls"], max_depth: 5 },
+  },
 } as const;
-/** The one of them that runs programs. */
-const programTool = {
-  "called.program": { runtime: "code", languages: ["python"], allowed_callers: ["programmatic"] },
-} as const;
-const gateway = {
-  tools: ["called.listed", "called.direct", "called.stays", ...Object.keys(programTool)],
-} as const;
+const gateway = { tools: ["called.listed", "called.direct", "called.stays"] } as const;
+
+/** In the entries of attacks that are programs. */
+const programEntry = { runtime: "code", languages: ["python"] } as const;
 
 /** Runtimes of the attacks' tools. Those of `node` become the Python programs. */
 export type AttackRuntime = "python" | "node";
@@ -59,6 +62,8 @@ export interface Arena {
   readonly directory: string;
   readonly toolsDir: string;
   readonly manifestPath: string;
+  /** The code of attacks that are programs, by id. */
+  readonly programs: ReadonlyMap<string, string>;
 }
 
 /** Copies the programs and writes the manifest into a new directory. */
@@ -81,9 +86,11 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
     await lay(module, await program(`harmless/${module}.py`));
   // The source of an isolated tool.
   await lay("victims_secret", `TOKEN = "${importTarget.token}"\n`);
-  await lay("hostile_stubs", hostileStubs(await program("support/hostile_tool.json")));
+  await lay("hostile_stubs", hostileStubs(await program("support/hostile_texts.json")));
+  const programs = new Map<string, string>();
   for (const attack of attacks) {
     const source = await program(`${attack.id}.py`);
+    if (attack.isProgram) programs.set(attack.id, `${source}\n__out = attack(inputs["target"])\n`);
     await lay(attack.id, source);
     if (attack.needsVictim)
       await lay(
@@ -96,7 +103,7 @@ export async function layOutTools(directory: string, layout: Layout): Promise<Ar
   }
   // JSON is YAML.
   await writeFile(manifestPath, JSON.stringify(manifestOf(layout)));
-  return { directory, toolsDir, manifestPath };
+  return { directory, toolsDir, manifestPath, programs };
 }
 
 /** Name of a program in the manifest. Only the useful tool has an entry for `auto`. */
@@ -104,11 +111,21 @@ export function toolName(start: AttackStart | "auto", id: string): string {
   return `${start}.${id}`;
 }
 
-/** Source with the stubs of a tool that a JSON document describes. */
+/** Source with the stubs of tools, each of which has one of these texts in one place. */
 function hostileStubs(document: string): string {
-  const { tools } = new Catalog([JSON.parse(document) as CatalogEntry]);
-  // A string of JSON is one of Python.
-  return `STUBS = ${JSON.stringify(pythonStubs(tools))}\n`;
+  const cases = (JSON.parse(document) as string[]).flatMap((text) => {
+    const object = (properties: JsonObject) => ({ parameters: { type: "object", properties } });
+    return Object.entries({
+      description: { description: text },
+      name: object({ [text]: {} }),
+      value: object({ value: { const: text } }),
+    }).map(([place, entry]) => {
+      const { tools } = new Catalog([{ id: "called:hostile", ...entry }]);
+      return { place, text, stubs: pythonStubs(tools) };
+    });
+  });
+  // Lists, objects and strings of JSON are those of Python.
+  return `STUBS = ${JSON.stringify(cases)}\n`;
 }
 
 /** One tool for both calls, so that attacker and victim share a template. */
@@ -133,7 +150,7 @@ def attack(target):
 /** Source of a Node tool that becomes this module, or has its answer from the import. */
 function becoming(module: string): string {
   const name = JSON.stringify(module);
-  const tools = ["attack", either, "called", "stays"].map(
+  const tools = ["attack", either, "called", "forwards", "stays"].map(
     (tool) => `export const ${tool} = becomes(${name}, "${tool}");`,
   );
   const ahead = `export const attack = answersAhead(${name});`;
@@ -171,8 +188,7 @@ function manifestOf({ attacks, profile, importTarget, runtime }: Layout): object
         const name = attack.needsVictim && start !== "import" ? either : "attack";
         const callable = { module: fileOf(moduleOf(attack, start), runtime), function: name };
         const entry = {
-          ...common,
-          ...callable,
+          ...(attack.isProgram ? { ...common, ...programEntry } : { ...common, ...callable }),
           ...startModesOf(startOfCall(start)),
           ...(attack.group === "egress" && { network: listOf(importTarget) }),
           ...(attack.group === "gateway" && { gateway }),
@@ -188,10 +204,7 @@ function manifestOf({ attacks, profile, importTarget, runtime }: Layout): object
         { ...common, module: fileOf(calledModule, runtime), start: "cold", ...entry },
       ] as const,
   );
-  const program = Object.entries(programTool).map(
-    ([name, entry]) => [name, { ...entry, sandbox_profile: profile, start: "cold" }] as const,
-  );
-  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...program, ...tools]) };
+  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...tools]) };
 }
 
 /**

@@ -136,6 +136,8 @@ export interface Attack {
    * answers with the token where it listens, for `gateway` it gives its channel away there.
    */
   readonly needsVictim?: boolean;
+  /** Whether it runs as a program, and not as a tool: its value is the answer. */
+  readonly isProgram?: boolean;
   /** Further fields of its manifest entry. */
   readonly manifest?: Readonly<Record<string, unknown>>;
   /**

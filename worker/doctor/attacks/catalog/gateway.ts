@@ -22,14 +22,20 @@ const attacked: readonly Omit<Attack, "group" | "baseline" | "judge">[] = [
     title: "call a tool for another user, at another depth",
     isFast: true,
   },
-  { id: "call_under_wider_profile", title: "call a tool under a wider profile", isFast: true },
+  {
+    id: "call_under_wider_profile",
+    title: "call a tool under a wider profile",
+    isFast: true,
+    notPromised: ({ name, readsEtc }) =>
+      readsEtc ? `the profile ${name} shows as much of /etc as any` : undefined,
+  },
   {
     id: "recurse_by_calls",
-    title: "call itself deeper than it may",
+    title: "call itself, through a tool that calls whatever it is told, deeper than it may",
     isFast: false,
     manifest: {
       allowed_callers: ["direct", "programmatic"],
-      gateway: { tools: ["cold.recurse_by_calls"], max_depth: 2 },
+      gateway: { tools: ["called.forwards"], max_depth: 2 },
     },
   },
   {
@@ -51,11 +57,6 @@ const attacked: readonly Omit<Attack, "group" | "baseline" | "judge">[] = [
     title: "leave a called tool running, and call another after the end",
     isFast: false,
     rounds: 2,
-  },
-  {
-    id: "forge_value",
-    title: "forge the value of a program by what it prints, and by an early one",
-    isFast: true,
   },
   {
     id: "break_out_of_stubs",

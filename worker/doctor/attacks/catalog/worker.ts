@@ -3,6 +3,7 @@
  */
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { isDeceptive } from "../../../support/text/deceptive.ts";
+import { readProgramAnswer } from "../../program.ts";
 import type { Attack, Observation, Verdict } from "../attack.ts";
 
 /** Longest acceptable stall of the event loop on a busy machine, in milliseconds. */
@@ -81,15 +82,37 @@ const fast: ReadonlySet<string> = new Set([
   "tree_closed",
 ]);
 
-/** The attacks. */
-export const workerAttacks: readonly Attack[] = attacked.map(([id, allowed, title]) => ({
-  id,
+/** The one that is a program. */
+const program: Attack = {
+  id: "program_printed",
   group: "worker",
-  title,
-  isFast: fast.has(id),
+  title: "forge the value of a program by what it prints, and by an early result",
+  isFast: true,
+  isProgram: true,
   baseline: "naive-worker",
-  judge: (observation) => judge(observation, allowed),
-}));
+  judge: judgeValue,
+};
+
+/** The attacks. */
+export const workerAttacks: readonly Attack[] = [
+  ...attacked.map(([id, allowed, title]): Attack => ({
+    id,
+    group: "worker",
+    title,
+    isFast: fast.has(id),
+    baseline: "naive-worker",
+    judge: (observation) => judge(observation, allowed),
+  })),
+  program,
+];
+
+/** Blocked when the value is what the program returned. Undefined where it is no answer at all. */
+function judgeValue({ outcome }: Observation): Verdict | undefined {
+  if (outcome.kind !== "success") return undefined;
+  const { value } = outcome.toolResult;
+  const answer = readProgramAnswer(value);
+  return answer && { blocked: !answer.reached, evidence: `its value: ${answer.evidence}` };
+}
 
 /** Blocked when the worker answered by the right code, in time, and published no secret. */
 function judge(observation: Observation, allowed: readonly CallEnd[]): Verdict {
