@@ -8,7 +8,7 @@ import { type GatewayCode, GatewayError, type ToolOp } from "./gateway.ts";
 export interface ToolCallRecord {
   readonly callId: string;
   readonly toolId: string;
-  /** Undefined where none was reached, or none is known. */
+  /** Undefined where none ran it, or none is known. */
   readonly backend: string | undefined;
   /** Epoch milliseconds. */
   readonly startedAtMs: number;
@@ -58,8 +58,8 @@ function outcomeFields(
   outcome: CallOutcome,
 ): Pick<ToolCallRecord, "backend" | "outcome" | "op" | "resultBytes"> {
   if (!("error" in outcome)) return { ...outcome, outcome: "ok", op: undefined };
-  const { code, op } = outcome.error;
-  return { backend: undefined, outcome: code, op, resultBytes: 0 };
+  const { code, op, backend } = outcome.error;
+  return { backend, outcome: code, op, resultBytes: 0 };
 }
 
 /** The error in the record of an aborted call. */

@@ -46,13 +46,20 @@ export function opOf(code: ErrorCode): ToolOp {
 export function gatewayErrorOf(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof InvocationError) {
-    const { code, message, retryable } = error;
+    const { code, message, retryable, op = opOf(code) } = error;
     const data = errorData(error);
-    return new GatewayError(code, opOf(code), message, {
+    return new GatewayError(code, op, message, {
       ...{ cause: error, retryable },
       data: data && copyJson(data as JsonObject).value,
     });
   }
   const message = "The worker failed to run the operation";
   return new GatewayError("INTERNAL_ERROR", "execute", message, { cause: error });
+}
+
+/** The same of a call that a backend of this kind ran. */
+export function errorOfRun(error: unknown, backend: string | undefined): GatewayError {
+  if (backend === undefined) return gatewayErrorOf(error);
+  const { code, op, message, ...facts } = gatewayErrorOf(error);
+  return new GatewayError(code, op, message, { ...facts, cause: error, backend });
 }

@@ -166,6 +166,8 @@ export class GatewayError extends Error {
   readonly data: JsonObject | undefined;
   /** Of a chain: the results so far, the last with this error. */
   readonly stepResults: readonly StepResult[] | undefined;
+  /** The kind of backend that ran the call, for records; undefined where none did. */
+  readonly backend: string | undefined;
 
   /** `retryable` is the code's unless given. */
   constructor(
@@ -177,6 +179,7 @@ export class GatewayError extends Error {
       readonly retryable?: boolean | undefined;
       readonly data?: JsonObject | undefined;
       readonly stepResults?: readonly StepResult[] | undefined;
+      readonly backend?: string | undefined;
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -186,6 +189,7 @@ export class GatewayError extends Error {
     this.retryable = options.retryable ?? codeFacts[code].retryable;
     this.data = options.data;
     this.stepResults = options.stepResults;
+    this.backend = options.backend;
   }
 }
 

@@ -301,6 +301,7 @@ async function acquire(
     return await starts.acquire(tool, profile, signal);
   } catch (error) {
     if (!(error instanceof NotGrantedError)) throw error;
-    throw notAvailable(tool.name, error.publicReason, { cause: error });
+    const options = { cause: error, op: "select_backend" } as const;
+    throw notAvailable(tool.name, error.publicReason, options);
   }
 }

@@ -75,7 +75,8 @@ export interface MemoryRequest {
 
 /**
  * The number of sandboxes for each request, within `maxBytes` for all: first up to `min`, then up
- * to `wanted`, and in both the most used tools first.
+ * to `wanted`. In both each tool gets its next one before any gets one more, the most used first:
+ * so a tool with large bursts leaves some to others.
  */
 export function allocate(requests: readonly MemoryRequest[], maxBytes: number): readonly number[] {
   const granted = requests.map(() => 0);
@@ -83,15 +84,14 @@ export function allocate(requests: readonly MemoryRequest[], maxBytes: number): 
   byUse.sort((a, b) => b.request.use - a.request.use);
   let freeBytes = maxBytes;
   for (const level of ["min", "wanted"] as const) {
-    for (const { request, index } of byUse) {
-      let count = granted[index] ?? 0;
-      while (count < request[level]) {
-        const bytes = request.eachBytes + (count === 0 ? request.baseBytes : 0);
-        if (bytes > freeBytes) break;
+    for (let next = 1; next <= maxWarm; next++) {
+      for (const { request, index } of byUse) {
+        if (granted[index] !== next - 1 || next > request[level]) continue;
+        const bytes = request.eachBytes + (next === 1 ? request.baseBytes : 0);
+        if (bytes > freeBytes) continue;
         freeBytes -= bytes;
-        count++;
+        granted[index] = next;
       }
-      granted[index] = count;
     }
   }
   return granted;

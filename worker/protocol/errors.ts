@@ -138,6 +138,8 @@ export class InvocationError extends Error {
   readonly remainingArtifacts: readonly ArtifactVersion[];
   /** A word for programs, where the code says too little. */
   readonly reason: "egress" | undefined;
+  /** The part of the call that failed, as other tools learn it, where the code does not say it. */
+  readonly op: "select_backend" | "validate_output" | undefined;
   readonly #program: ProgramFailure | undefined;
 
   constructor(
@@ -150,6 +152,7 @@ export class InvocationError extends Error {
       readonly limit?: LimitReached | RefusalsReached | undefined;
       readonly remainingArtifacts?: readonly ArtifactVersion[];
       readonly reason?: "egress" | undefined;
+      readonly op?: InvocationError["op"];
       readonly program?: ProgramFailure | undefined;
     } = {},
   ) {
@@ -161,6 +164,7 @@ export class InvocationError extends Error {
     this.limit = options.limit;
     this.remainingArtifacts = options.remainingArtifacts ?? [];
     this.reason = options.reason;
+    this.op = options.op;
     this.#program = options.program;
   }
 

@@ -1,7 +1,7 @@
 /**
  * Calls that a running tool makes: they pass the invoker as calls from the broker do.
  */
-import type { DispatchResult } from "../gateway/dispatch.ts";
+import { type DispatchResult, errorOfRun } from "../gateway/dispatch.ts";
 import type { CallEnd } from "../invocation/audit/call-audit.ts";
 import type { Claimed } from "../invocation/claims/claims.ts";
 import type { Invoker } from "../invocation/call-context.ts";
@@ -30,7 +30,7 @@ export interface InnerCallParts {
 
 type Failed = Exclude<InvocationOutcome, { kind: "success" }>;
 
-/** Runs a call by the name of its tool in the manifest. Throws InvocationError. */
+/** Runs a call by the name of its tool in the manifest. Throws GatewayError. */
 export async function runInnerCall(
   parts: InnerCallParts,
   outer: GatewayCall,
@@ -52,6 +52,7 @@ export async function runInnerCall(
   const startMs = clock.monotonicMs();
   let ending: CallEnd = "INTERNAL_ERROR";
   let cause: { readonly err?: unknown } = {};
+  let backend: string | undefined;
   try {
     await audit?.start(invocation, shutdown);
     const outcome = await invoker.invoke(invocation, {
@@ -68,14 +69,15 @@ export async function runInnerCall(
       onWaiting,
     });
     if (audit !== undefined) audit.started = outcome.started;
+    backend = outcome.execution?.backend;
     if (outcome.kind !== "success") throw failureOf(outcome);
     ending = "ok";
-    const { toolResult: structured, createdArtifacts: artifacts, execution } = outcome;
-    return { structured, artifacts, backend: execution?.backend };
+    const { toolResult: structured, createdArtifacts: artifacts } = outcome;
+    return { structured, artifacts, backend };
   } catch (error) {
     if (error instanceof InvocationError) ending = error.code;
     cause = causeOf(error);
-    throw error;
+    throw errorOfRun(error, backend);
   } finally {
     series.note();
     audit?.end(ending);

@@ -351,6 +351,7 @@ describe("a call of a tool of another worker", () => {
       const called = rig.call("asks", { tool: "weather" });
       await peer.says((await next(calls)).properties["replyTo"] ?? "", answer);
       expect(resultOf(await called)).toMatchObject(failure);
+      expect(executionOf(await called)).toMatchObject({ tool_calls: [{ backend: "remote" }] });
     }
   });
 

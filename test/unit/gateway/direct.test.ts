@@ -10,7 +10,7 @@ import {
   type DirectOptions,
   type LoadArtifact,
 } from "../../../worker/gateway/direct.ts";
-import type { Dispatch } from "../../../worker/gateway/dispatch.ts";
+import { type Dispatch, errorOfRun } from "../../../worker/gateway/dispatch.ts";
 import { type FunctionTool, createFunctionGateway } from "../../../worker/gateway/functions.ts";
 import { GatewayError, type PieceRequest, maxPieceBytes } from "../../../worker/gateway/gateway.ts";
 import {
@@ -78,6 +78,23 @@ describe("a record of a call", () => {
       ["a:tool", "CANCELLED", "execute"],
       ["a:tool", "ok", undefined],
       ["a:tool", "LIMIT_REACHED", "resolve"],
+    ]);
+  });
+
+  test("of a failed call has what its error says of it", async () => {
+    const records: ToolCallRecord[] = [];
+    const dispatch: Dispatch = async ({ tool }) => {
+      const op = tool.id === "b:tool" ? undefined : "select_backend";
+      const error = new InvocationError("TOOL_NOT_AVAILABLE", "It is gone", { op });
+      throw errorOfRun(error, tool.id === "b:tool" ? "bubblewrap" : undefined);
+    };
+    const gateway = gatewayOf(dispatch, { onCall: (record) => void records.push(record) });
+    const failure = await failureOf(gateway.runTool("a:tool", {}, never));
+    expect(failure).toMatchObject({ op: "select_backend", message: "It is gone", retryable: true });
+    await failureOf(gateway.runTool("b:tool", {}, never));
+    expect(records).toMatchObject([
+      { backend: undefined, op: "select_backend" },
+      { backend: "bubblewrap", op: "resolve" },
     ]);
   });
 

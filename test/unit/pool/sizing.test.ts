@@ -93,12 +93,22 @@ describe("the memory that all share", () => {
     expect(allocate([claim, claim], 80)).toEqual([4, 4]);
   });
 
-  test("goes to the most used tool first", () => {
-    expect(allocate([claim, { ...claim, use: 2 }], 60)).toEqual([2, 4]);
+  test("goes to each tool in turn, to the most used first", () => {
+    expect(allocate([claim, { ...claim, use: 2 }], 50)).toEqual([2, 3]);
+  });
+
+  test("is not taken by one tool with large bursts", () => {
+    const large = { ...claim, wanted: 32, use: 100 };
+    const small = { ...claim, wanted: 2 };
+    expect(allocate([large, small, { ...small, baseBytes: 30 }], 120)).toEqual([5, 2, 2]);
+  });
+
+  test("goes to those that fit where one is too large", () => {
+    expect(allocate([{ ...claim, eachBytes: 70, use: 2 }, claim], 60)).toEqual([0, 4]);
   });
 
   test("goes to what operators want in any case before it goes to what is used", () => {
-    expect(allocate([{ ...claim, min: 2, use: 0 }, claim], 50)).toEqual([2, 3]);
+    expect(allocate([{ ...claim, min: 3, use: 0 }, claim], 50)).toEqual([3, 2]);
   });
 
   test("counts a template with the first sandbox that is made from it", () => {

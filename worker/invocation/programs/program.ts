@@ -61,7 +61,7 @@ export function requireProgramResult(
 ): void {
   if (languages === undefined || isProgramResult(value)) return;
   const message = "The program's result is not value, stdout, stderr and displays";
-  throw new InvocationError("EXECUTION_ERROR", message);
+  throw new InvocationError("EXECUTION_ERROR", message, { op: "validate_output" });
 }
 
 /** Logs which program runs, and not its source. */

@@ -63,7 +63,9 @@ export async function checkResult(
   const verdict = await judge(checker, { schema, value, coerce: false, isSecret: false }, signal);
   if (verdict.problem === undefined) return;
   const message = `The tool's result does not match its output_schema: result${verdict.problem}`;
-  throw new InvocationError("EXECUTION_ERROR", message, { isToolsText: true });
+  throw new InvocationError("EXECUTION_ERROR", message, {
+    ...{ isToolsText: true, op: "validate_output" },
+  });
 }
 
 type CheckedValue = Parameters<SchemaChecker["check"]>[0];

@@ -95,7 +95,7 @@ function requireProfile({ profiles }: ResolveParts, name: string): Profile {
 export function notAvailable(
   toolName: string,
   publicReason?: string,
-  options?: { readonly cause: unknown },
+  options?: { readonly cause: unknown; readonly op?: InvocationError["op"] },
 ): InvocationError {
   const message = `Tool '${toolName}' is not available on this worker`;
   const withReason = publicReason === undefined ? message : `${message}: ${publicReason}`;

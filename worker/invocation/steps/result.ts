@@ -72,6 +72,9 @@ const programFailure: z.ZodType<ProgramFailure> = z.object({
     .catch(undefined),
 });
 
+/** Of errors of a result that is no answer. */
+const op = "validate_output";
+
 /** Error message by the limit that ended the call. */
 const messages: Readonly<Record<LimitName, string>> = {
   memoryBytes: "Tool needs more memory than its sandbox may use",
@@ -109,7 +112,8 @@ export async function readResult(
   if (report.exitCode !== 0) throw failed(report);
   const document = await readDocument(workDir, report, signal);
   if (!isJsonObject(document)) {
-    throw new InvocationError("INTERNAL_ERROR", "The tool's result is not a JSON object");
+    const message = "The tool's result is not a JSON object";
+    throw new InvocationError("INTERNAL_ERROR", message, { op });
   }
   const { error, error_code: code, error_limit: limit, error_data: data } = document;
   const { result, outputs } = document;
@@ -120,6 +124,7 @@ export async function readResult(
     throw new InvocationError(
       "INTERNAL_ERROR",
       "The tool's result holds neither a result object nor an error",
+      { op },
     );
   }
   return { value: result, outputs: new NotesOnDemand(outputs) };
@@ -166,13 +171,14 @@ async function readDocument(
   if (result !== undefined) return await decodeDocument(result, signal);
   const file = await workDir.openLeft(workDirNames.result);
   if (file === undefined) {
-    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result");
+    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result", { op });
   }
   await using _handle = file.handle;
   if (file.sizeBytes > maxMessageBytes) {
     throw new InvocationError(
       "RESOURCE_EXHAUSTED",
       `The tool's result has ${file.sizeBytes} bytes; at most ${maxMessageBytes} can be returned. Return large data as an artifact.`,
+      { op },
     );
   }
   return await decodeDocument(await contentOf(file), signal);
@@ -186,7 +192,7 @@ async function decodeDocument(content: Uint8Array, signal: AbortSignal): Promise
     throw new InvocationError(
       "INTERNAL_ERROR",
       `The tool's result cannot be read: ${error.message}`,
-      { cause: error },
+      { cause: error, op },
     );
   }
 }

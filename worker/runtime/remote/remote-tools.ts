@@ -4,10 +4,9 @@
  */
 import { StoreError } from "../../artifacts/store.ts";
 import type { ReconnectingSession } from "../../broker/reconnecting.ts";
-import { type DispatchResult, gatewayErrorOf } from "../../gateway/dispatch.ts";
+import { type DispatchResult, errorOfRun, gatewayErrorOf } from "../../gateway/dispatch.ts";
 import { GatewayError } from "../../gateway/gateway.ts";
-import { RemoteDirectory } from "../../gateway/remote.ts";
-import type { CallAudit } from "../../invocation/audit/call-audit.ts";
+import { RemoteDirectory, remoteBackend } from "../../gateway/remote.ts";
 import { NotStartedError } from "../../invocation/claims/claims.ts";
 import type { GatewayCall } from "../../invocation/steps/gateway.ts";
 import type { Manifest } from "../../manifest/manifest.ts";
@@ -66,8 +65,8 @@ export class RemoteTools implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool for a running one. Throws InvocationError or GatewayError. On abort it cancels the
-   * call, and does not wait for its end.
+   * Calls a tool for a running one. Throws GatewayError. On abort it cancels the call, and does not
+   * wait for its end.
    */
   async call(outer: GatewayCall, call: InnerCall, signal: AbortSignal): Promise<DispatchResult> {
     const { clock } = this.#parts;
@@ -77,16 +76,21 @@ export class RemoteTools implements AsyncDisposable {
     const audit = outerAudit?.inner(call.callId, call.toolName);
     const startMs = clock.monotonicMs();
     let ending: "ok" | ErrorCode = "INTERNAL_ERROR";
+    let backend: string | undefined;
     logEvent(log, "tool_call.received");
     try {
       await audit?.start({ preloaded: new Map() }, shutdown);
-      const result = await this.#exchange(outer, call, audit, signal);
+      const onSend = (): void => {
+        backend = remoteBackend;
+        if (audit !== undefined) audit.started = true;
+      };
+      const result = await this.#exchange(outer, call, onSend, signal);
       ending = "ok";
       return result;
     } catch (error) {
       const { code } = gatewayErrorOf(error);
       ending = errorCodes.find((each) => each === code) ?? ending;
-      throw error;
+      throw errorOfRun(error, backend);
     } finally {
       audit?.end(ending);
       const durationMs = Math.round(clock.monotonicMs() - startMs);
@@ -103,7 +107,7 @@ export class RemoteTools implements AsyncDisposable {
   async #exchange(
     outer: GatewayCall,
     call: InnerCall,
-    audit: CallAudit | undefined,
+    onSend: () => void,
     signal: AbortSignal,
   ): Promise<DispatchResult> {
     const { namespace, clock } = this.#parts;
@@ -120,7 +124,7 @@ export class RemoteTools implements AsyncDisposable {
         onSend: async () => {
           await begin(outer);
           outer.context.onWaiting?.();
-          if (audit !== undefined) audit.started = true;
+          onSend();
         },
       },
       stopped,
