@@ -1,4 +1,4 @@
-"""Has the stubs of tools hold code: a description, a name or a value that breaks out of its text."""
+"""Has stubs of tools hold code: a description, a name or a value that breaks out of its text."""
 
 import ast
 

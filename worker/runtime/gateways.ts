@@ -29,6 +29,8 @@ export interface GatewaysParts extends DispatchParts {
   readonly tools: Pick<CallableTools, "snapshot">;
   readonly store: CallStore;
   readonly scopeOf: (caller: Caller) => ArtifactScope;
+  /** For answers that wait, see {@link ProxyHost}. */
+  readonly scratchDir: string;
 }
 
 /** Gateways whose calls pass the invoker. */
@@ -84,7 +86,7 @@ function openGateway(
   call: GatewayCall,
   { snapshot, atMs }: Opened,
 ): CallGateway {
-  const { clock, store, scopeOf } = parts;
+  const { clock, store, scopeOf, scratchDir: directory } = parts;
   const { invocation, tool, channel, context, onAbuse } = call;
   const { catalog, search } = snapshot;
   const limits = gatewayLimitsOf(tool, invocation);
@@ -102,7 +104,8 @@ function openGateway(
     onCall: (record) => calls.add(record),
     loadArtifact: (piece, signal) => reader.read(piece, signal),
   });
-  const host = new ProxyHost(channel, gateway, { maxConcurrentCalls: limits.maxConcurrentCalls });
+  const { maxConcurrentCalls } = limits;
+  const host = new ProxyHost(channel, gateway, { maxConcurrentCalls, directory });
   budget.ended.addEventListener("abort", onAbuse, { once: true });
   host.open();
   const end = async (): Promise<ClosedGateway> => {

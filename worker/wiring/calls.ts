@@ -138,6 +138,7 @@ export function wireInvoker(
     series,
     store: counted,
     scopeOf,
+    scratchDir: backend.scratchDir,
     follow,
     log: host.log,
     clock: host.clock,

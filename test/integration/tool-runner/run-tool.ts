@@ -128,6 +128,11 @@ export function requiresResultFile(context: Pick<TestContext, "skip">): void {
   context.skip(way === "parked", "a runner that has waited answers by its wake channel");
 }
 
+/** Skips a test of a worker that is gone where it has just given the call by the wake channel. */
+export function requiresWorkerByPipe(context: Pick<TestContext, "skip">): void {
+  context.skip(way === "parked", "a runner that has waited knows that its worker is there");
+}
+
 /** Runs one tool of any language to its end. The work directory stays until `removeWorkDirs`. */
 export async function runToolWith(
   runner: RunnerUnderTest,

@@ -3,7 +3,13 @@
  */
 import { anyCharacter, fc, test as property } from "../../support/properties/property.ts";
 import { afterAll, describe, expect, test } from "vitest";
-import { forkRunners, removeWorkDirs, runTool, statuses } from "./run-tool.ts";
+import {
+  forkRunners,
+  removeWorkDirs,
+  requiresWorkerByPipe,
+  runTool,
+  statuses,
+} from "./run-tool.ts";
 
 forkRunners();
 afterAll(removeWorkDirs);
@@ -21,7 +27,8 @@ test("each status is one line of JSON, in order", async () => {
   expect(run.document).toMatchObject({ result: { sent: [true, true, true, true, true] } });
 });
 
-test("nobody reading from the start means that the worker is gone: nothing of the tool runs", async () => {
+test("nobody reading from the start means that the worker is gone: nothing of the tool runs", async (context) => {
+  requiresWorkerByPipe(context);
   const run = await send(["one", "two"], false);
   expect(run.exitCode).toBe(1);
   expect(run.stderr).toContain("the worker is gone");

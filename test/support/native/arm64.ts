@@ -29,7 +29,7 @@ const packages = [
 /** What the worker is made of, beside its packages. */
 const sources = [
   ...["package.json", "worker", "harness", "tool-runner"],
-  ...["test/support/native", "test/fixtures"],
+  ...["test/support/native", "test/support/workers/settled-code.ts", "test/fixtures"],
 ];
 
 /** Programs of Node that the machine has, by the C library that they are linked with. */

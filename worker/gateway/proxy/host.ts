@@ -2,19 +2,19 @@
  * The worker's end of a channel: serves the requests of one sandbox by a gateway.
  *
  * A sandbox can send without end and read nothing. So the host reads a request only after the one
- * before it has started, which waits for a permit, and for the answers to be sent. `cancel` is read
- * as long as no request waits.
+ * before it has started, which waits for a permit, and for all answers to be sent but for
+ * `maxUnsentBytes`. `cancel` is read as long as no request waits.
  *
- * A request keeps its permit until its answer is sent but for `maxUnsentBytes`, and answers are
- * written one after the other. Unsent are thus fewer bytes than `maxUnsentBytes` and one answer
- * (`maxAnswerBytes`), and the answers that wait before it are those of at most
- * `maxConcurrentCalls` calls and `maxConcurrentLookups` others.
+ * A request keeps its permit until its answer is sent but for `maxUnsentBytes`. So at most the
+ * answers of `maxConcurrentCalls` calls and `maxConcurrentLookups` others wait; `answers.ts` keeps
+ * them, most of them in files.
  */
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
 import { GatewayError, type ProgramGateway } from "../gateway.ts";
 import { defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
-import { answerLine } from "./answer.ts";
+import { answerLine, errorLine } from "./answer.ts";
+import { Answers } from "./answers.ts";
 import {
   ChannelViolation,
   type ViolationReason,
@@ -40,6 +40,8 @@ export interface ChannelEnd {
 export interface HostOptions {
   /** `run_tool` and `run_chain` at a time. */
   readonly maxConcurrentCalls?: number;
+  /** For the files of answers that wait; that of the system for temporary ones by default. */
+  readonly directory?: string;
 }
 
 /** Owns the channel, which is not read before `open`. */
@@ -48,8 +50,7 @@ export class ProxyHost implements AsyncDisposable {
   readonly #gateway: ProgramGateway;
   readonly #calls: Semaphore;
   readonly #lookups = new Semaphore({ capacity: maxConcurrentLookups, maxWaiting: 1 });
-  /** Who writes an answer. Those that wait have a permit each. */
-  readonly #writing = new Semaphore({ capacity: 1, maxWaiting: Infinity });
+  readonly #answers: Answers;
   /** By the id of the request. */
   readonly #inFlight = new Map<string, AbortController>();
   readonly #running = new Set<Promise<void>>();
@@ -62,6 +63,7 @@ export class ProxyHost implements AsyncDisposable {
     this.#channel = channel;
     this.#gateway = gateway;
     const capacity = options.maxConcurrentCalls ?? defaultGatewayLimits.maxConcurrentCalls;
+    this.#answers = new Answers(channel, options.directory);
     // The reader waits alone.
     this.#calls = new Semaphore({ capacity, maxWaiting: 1 });
     // The reader meets the error, or the channel is closed already.
@@ -141,22 +143,19 @@ export class ProxyHost implements AsyncDisposable {
     using _permit = permit;
     const controller = new AbortController();
     this.#inFlight.set(request.id, controller);
-    const line = await answerLine(this.#gateway, request, controller.signal);
-    try {
-      await this.#send(request.id, line);
-    } catch (error) {
-      if (!this.#closing.signal.aborted) throw error;
-    }
-  }
-
-  /** Rejects when the channel closes. */
-  async #send(id: string, line: Buffer): Promise<void> {
     const { signal } = this.#closing;
-    using _turn = await this.#writing.acquire(signal);
+    // Nothing here holds the line: large ones wait in files.
+    await using answer = await this.#answers.keep(
+      await answerLine(this.#gateway, request, controller.signal),
+      (cause) => errorLine(request.id, notKept(cause)),
+    );
     // The program may use the id again when it has the answer.
-    this.#inFlight.delete(id);
-    if (!this.#channel.destroyed) this.#channel.write(line);
-    await sentBelow(maxUnsentBytes, this.#channel, signal);
+    const onTurn = (): void => void this.#inFlight.delete(request.id);
+    try {
+      await this.#answers.send(answer, onTurn, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#close(endBy(error));
+    }
   }
 
   #close(end: ChannelEnd): void {
@@ -168,6 +167,11 @@ export class ProxyHost implements AsyncDisposable {
     this.#channel.destroy();
     void Promise.all(this.#running).then(() => this.#ended.resolve(end));
   }
+}
+
+function notKept(cause: unknown): GatewayError {
+  const message = "The worker has no room to keep the answer until it is read";
+  return new GatewayError("RESOURCE_EXHAUSTED", "validate_output", message, { cause });
 }
 
 function endBy(error: unknown): ChannelEnd {

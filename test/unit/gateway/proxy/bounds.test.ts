@@ -1,12 +1,16 @@
 /**
  * The worker's end of a channel, under programs that do not keep to the protocol.
  */
+import { mkdtempDisposable, readdir, readlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { FunctionTool } from "../../../../worker/gateway/functions.ts";
 import { maxRequestBytes, maxUnsentBytes } from "../../../../worker/gateway/proxy/frames.ts";
 import { maxConcurrentLookups, maxVainCancels } from "../../../../worker/gateway/proxy/host.ts";
 import { maxReadSteps } from "../../../../worker/gateway/proxy/messages.ts";
+import type { JsonObject } from "../../../../worker/support/json/json.ts";
 import { gatewayOf, rawChannel } from "../../../support/gateway/raw-program.ts";
 
 const echo: FunctionTool = { id: "echo", run: (args) => args };
@@ -26,6 +30,14 @@ function waitingTool() {
       }),
   };
   return { tool, seen };
+}
+
+/** Files of this process in a directory that have no name there any more. */
+async function openFiles(directory: string): Promise<number> {
+  const descriptors = await readdir("/proc/self/fd");
+  const paths = descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
+  const isOne = (path: string) => path.startsWith(directory) && path.endsWith("(deleted)");
+  return (await Promise.all(paths)).filter(isOne).length;
 }
 
 const waiting = (id: string) => ({ type: "run_tool", id, payload: { id: "wait", args: {} } });
@@ -161,37 +173,67 @@ describe("a program that reads no answer", { tags: "promise-G5" }, () => {
     expect(readBytes).toBeLessThan(flood.length / 20);
   });
 
-  test("gets one large answer at a time, and no more calls than it has permits for", async () => {
-    const text = "x".repeat(4 * maxUnsentBytes);
-    let started = 0;
-    const release = Promise.withResolvers<void>();
-    const large: FunctionTool = {
+  const large = (sizeBytes: number) => {
+    const seen = { started: 0, release: Promise.withResolvers<void>() };
+    const tool: FunctionTool = {
       id: "large",
-      async run() {
-        started++;
-        await release.promise;
-        return { text };
+      async run({ mark }) {
+        seen.started++;
+        await seen.release.promise;
+        return { mark: mark ?? null, text: "x".repeat(sizeBytes) };
       },
     };
-    await using channel = await rawChannel(gatewayOf(large), { maxConcurrentCalls: 3 });
-    const ids = ["1", "2", "3", "4", "5"];
-    let mostUnsentBytes = 0;
+    const calls = (count: number): readonly object[] =>
+      Array.from({ length: count }, (_, mark) => {
+        return { ...call, id: `${mark}`, payload: { id: "large", args: { mark } } };
+      });
+    return { tool, seen, calls };
+  };
+
+  test("has its large answers kept in files, and no more calls than it has permits for", async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), "answers-"));
+    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    const options = { maxConcurrentCalls: 3, directory: directory.path };
+    await using channel = await rawChannel(gatewayOf(tool), options);
     const { outside } = channel;
-    const write = outside.write.bind(outside);
-    outside.write = (line: Buffer) => {
-      const isWritten = write(line);
-      mostUnsentBytes = Math.max(mostUnsentBytes, outside.writableLength);
-      return isWritten;
-    };
-    channel.send(...ids.map((id) => ({ ...call, id, payload: { id: "large", args: {} } })));
-    await vi.waitFor(() => expect(started).toBe(3));
-    release.resolve();
-    await vi.waitFor(() => expect(outside.writableLength).toBeGreaterThan(maxUnsentBytes));
+    channel.send(...calls(5));
+    await vi.waitFor(() => expect(seen.started).toBe(3));
+    seen.release.resolve();
+    await vi.waitFor(async () => expect(await openFiles(directory.path)).toBe(3));
+    await vi.waitFor(() => expect(outside.writableLength).toBeGreaterThanOrEqual(maxUnsentBytes));
     for (let turns = 0; turns < 100; turns++) await nextTurn();
-    expect(started).toBe(3);
-    expect((await channel.answers(5)).map(({ type }) => type)).toEqual(ids.map(() => "response"));
-    expect(mostUnsentBytes).toBeGreaterThan(maxUnsentBytes);
-    expect(mostUnsentBytes).toBeLessThan(text.length + maxUnsentBytes);
+    expect(outside.writableLength).toBeLessThan(2 * maxUnsentBytes);
+    expect(seen.started).toBe(3);
+    expect(await readdir(directory.path)).toEqual([]);
+    const answers = await channel.answers(5);
+    const marks = answers.map(({ id, payload }) => [
+      id,
+      (payload["structured"] as JsonObject)["mark"],
+    ]);
+    expect(marks.toSorted()).toEqual(calls(5).map((_, mark) => [`${mark}`, mark]));
+    await vi.waitFor(async () => expect(await openFiles(directory.path)).toBe(0));
+  });
+
+  test("has no file left when the channel closes", async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), "answers-"));
+    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    await using channel = await rawChannel(gatewayOf(tool), { directory: directory.path });
+    channel.send(...calls(3));
+    await vi.waitFor(() => expect(seen.started).toBe(3));
+    seen.release.resolve();
+    await vi.waitFor(async () => expect(await openFiles(directory.path)).toBe(3));
+    expect((await channel.host.close()).reason).toBe("closed");
+    expect(await openFiles(directory.path)).toBe(0);
+  });
+
+  test("gets an error in place of an answer that there is no room for", async () => {
+    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    await using channel = await rawChannel(gatewayOf(tool), { directory: "/nowhere" });
+    seen.release.resolve();
+    channel.send(...calls(1));
+    const [answer] = await channel.answers(1);
+    expect(answer!.payload).toMatchObject({ code: "RESOURCE_EXHAUSTED", op: "validate_output" });
+    expect(JSON.stringify(answer)).not.toContain("nowhere");
   });
 
   test("does not keep its channel from being closed", async () => {

@@ -22,7 +22,7 @@ export const callMetrics = {
   str_calls_total: {
     type: "counter",
     labels: ["tool", "profile", "outcome"],
-    help: "Deliveries for served tools that have ended, and their calls by other tools. Calls of [tools of other workers](gateway.md#tools-of-other-workers) count there.",
+    help: "Deliveries for served tools that have ended, and calls of them by other tools of this worker.",
   },
   str_calls_refused_total: {
     type: "counter",
