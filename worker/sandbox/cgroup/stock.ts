@@ -5,8 +5,11 @@
 import type { CgroupLimits } from "./dialect.ts";
 import type { CgroupOfSandbox } from "./group.ts";
 
-/** Groups that are kept: each holds some memory of the kernel. */
-export const maxKept = 16;
+/**
+ * Groups that are kept, for as many idle sandboxes as a tool has by default. Each holds some memory
+ * of the kernel.
+ */
+export const maxKept = 32;
 
 /** Owns what it keeps. Its owner disposes it after the last sandbox is gone. */
 export class CgroupStock implements AsyncDisposable {
