@@ -26,9 +26,8 @@ export interface ToolCallRecord {
 type RecordedCall = Pick<ToolCallRecord, "callId" | "toolId" | "depth" | "argsBytes">;
 
 /** How a call ended. */
-export type CallOutcome =
-  | { readonly error: GatewayError }
-  | { readonly backend: string | undefined; readonly resultBytes: number };
+export type CallOutcome = Pick<ToolCallRecord, "backend"> &
+  ({ readonly error: GatewayError } | { readonly resultBytes: number });
 
 /** A record of a call that runs. */
 export interface RunningRecord {
@@ -58,7 +57,8 @@ function outcomeFields(
   outcome: CallOutcome,
 ): Pick<ToolCallRecord, "backend" | "outcome" | "op" | "resultBytes"> {
   if (!("error" in outcome)) return { ...outcome, outcome: "ok", op: undefined };
-  const { code, op, backend } = outcome.error;
+  const { backend, error } = outcome;
+  const { code, op } = error;
   return { backend, outcome: code, op, resultBytes: 0 };
 }
 

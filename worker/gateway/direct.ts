@@ -178,7 +178,7 @@ export class DirectGateway implements ProgramGateway {
     try {
       return reserve();
     } catch (error) {
-      this.#record(id, 0).end({ error: gatewayErrorOf(error) });
+      this.#record(id, 0).end({ backend: undefined, error: gatewayErrorOf(error) });
       throw error;
     }
   }
@@ -192,17 +192,20 @@ export class DirectGateway implements ProgramGateway {
     signal.throwIfAborted();
     reserved.start();
     const record = this.#record(id, sizeBytes);
+    let backend: string | undefined;
     try {
       const tool = this.#tool(id).entry;
       const { callId, depth } = record.call;
       const returned = await this.#dispatch({ callId, tool, args, depth }, signal);
+      ({ backend } = returned);
       signal.throwIfAborted();
       const called = resultCopy(returned);
-      record.end({ backend: returned.backend, resultBytes: called.sizeBytes });
+      record.end({ backend, resultBytes: called.sizeBytes });
       return called;
     } catch (cause) {
       const error = gatewayErrorOf(cause);
-      record.end({ error: signal.aborted ? cancelled(signal) : error });
+      backend ??= error.backend;
+      record.end({ backend, error: signal.aborted ? cancelled(signal) : error });
       signal.throwIfAborted();
       throw error;
     }

@@ -10,6 +10,12 @@ import { withoutArtifacts } from "./without-artifacts.ts";
 /** Calls find the gateways by their ids. */
 export class BroughtGateways implements Gateways {
   readonly #gateways = new Map<string, ToolGateway>();
+  readonly #scratchDir: string;
+
+  /** @param scratchDir for answers that wait, see {@link ProxyHost} */
+  constructor(scratchDir: string) {
+    this.#scratchDir = scratchDir;
+  }
 
   /** For the call with this id, until it is disposed. */
   bring(callId: string, gateway: ToolGateway): Disposable {
@@ -35,7 +41,9 @@ export class BroughtGateways implements Gateways {
       runChain: (...given) => lending(() => brought.runChain(...given)),
     };
     const { maxConcurrentCalls } = gatewayLimitsOf(tool, invocation);
-    const host = new ProxyHost(channel, gateway, { maxConcurrentCalls });
+    const host = new ProxyHost(channel, gateway, {
+      ...{ maxConcurrentCalls, directory: this.#scratchDir },
+    });
     host.open();
     const end = async () => {
       over.abort(new Error("the gateway is closed"));

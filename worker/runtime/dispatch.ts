@@ -15,7 +15,7 @@ export interface DispatchParts extends InnerCallParts {
 
 /** Calls tools of other workers. */
 export interface RemoteCalls {
-  /** Throws InvocationError or GatewayError. */
+  /** Throws GatewayError. */
   call(outer: GatewayCall, call: InnerCall, signal: AbortSignal): Promise<DispatchResult>;
 }
 

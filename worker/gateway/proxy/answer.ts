@@ -53,8 +53,7 @@ async function payloadOf(
   }
 }
 
-/** The line of an error. */
-export function errorLine(id: string, error: GatewayError): Buffer {
+function errorLine(id: string, error: GatewayError): Buffer {
   const { message, code, retryable, op, data, stepResults } = error;
   const payload = { error: message, code, retryable, op, data, stepResults };
   const line = encodeFrame({ type: "error", id, payload });

@@ -1,10 +1,9 @@
 /**
  * Answers on their way to a program, which may read none of them. Of all that wait at most
- * `maxUnsentBytes` are in memory, the others in files.
+ * `maxUnsentBytes` are in memory, the others in files, where there is a directory for them.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
@@ -22,28 +21,26 @@ export interface KeptAnswer extends AsyncDisposable {
 /** Keeps the answers of a channel, and writes one after the other. */
 export class Answers {
   readonly #channel: Duplex;
-  readonly #directory: string;
+  readonly #directory: string | undefined;
   /** Who writes. Those that wait have a permit of the host each. */
   readonly #turns = new Semaphore({ capacity: 1, maxWaiting: Infinity });
   #inMemoryBytes = 0;
 
-  /** @param directory for the files, which have no name there; the system's by default */
-  constructor(channel: Duplex, directory: string = tmpdir()) {
+  /** @param directory for the files, which have no name there */
+  constructor(channel: Duplex, directory: string | undefined) {
     this.#channel = channel;
     this.#directory = directory;
   }
 
-  /**
-   * Keeps a line; the caller drops it.
-   *
-   * @param instead a short line in its place, where there is no room for it
-   */
-  async keep(line: Buffer, instead: (cause: unknown) => Buffer): Promise<KeptAnswer> {
-    if (this.#inMemoryBytes + line.byteLength <= maxUnsentBytes) return this.#inMemory(line);
+  /** Keeps a line, which the caller drops. Writing it ends with the signal. */
+  async keep(line: Buffer, signal: AbortSignal): Promise<KeptAnswer> {
+    const hasRoom = this.#inMemoryBytes + line.byteLength <= maxUnsentBytes;
+    if (this.#directory === undefined || hasRoom) return this.#inMemory(line);
     try {
-      return await this.#inFile(line);
-    } catch (error) {
-      return this.#inMemory(instead(error));
+      return await inFile(join(this.#directory, `answer-${randomUUID()}`), line, signal);
+    } catch {
+      // Such as on a full disk: no call starts then, so there will be no more of them.
+      return this.#inMemory(line);
     }
   }
 
@@ -70,18 +67,20 @@ export class Answers {
       [Symbol.asyncDispose]: async () => void (this.#inMemoryBytes -= byteLength),
     };
   }
+}
 
-  async #inFile(line: Buffer): Promise<KeptAnswer> {
-    const path = join(this.#directory, `answer-${randomUUID()}`);
-    const file = await open(path, "wx+", 0o600);
-    try {
-      await rm(path);
-      await file.writeFile(line);
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
-    return { pieces: piecesOf(file), [Symbol.asyncDispose]: () => file.close() };
+/** The file has no name when this returns. Rejects with the system's error, or on abort. */
+async function inFile(path: string, line: Buffer, signal: AbortSignal): Promise<KeptAnswer> {
+  const file = await open(path, "wx+", 0o600);
+  // What an error of closing would mean for its content interests nobody any more.
+  const end = (): Promise<void> => file.close().catch(() => undefined);
+  try {
+    await rm(path);
+    await file.writeFile(line, { signal });
+    return { pieces: piecesOf(file), [Symbol.asyncDispose]: end };
+  } catch (error) {
+    await end();
+    throw error;
   }
 }
 

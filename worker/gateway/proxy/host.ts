@@ -6,15 +6,14 @@
  * `maxUnsentBytes`. `cancel` is read as long as no request waits.
  *
  * A request keeps its permit until its answer is sent but for `maxUnsentBytes`. So at most the
- * answers of `maxConcurrentCalls` calls and `maxConcurrentLookups` others wait; `answers.ts` keeps
- * them, most of them in files.
+ * answers of `maxConcurrentCalls` calls and `maxConcurrentLookups` others wait.
  */
 import type { Duplex } from "node:stream";
 import { Semaphore } from "../../support/semaphore.ts";
 import { GatewayError, type ProgramGateway } from "../gateway.ts";
 import { defaultGatewayLimits } from "../../protocol/tool-calls/limits.ts";
-import { answerLine, errorLine } from "./answer.ts";
-import { Answers } from "./answers.ts";
+import { answerLine } from "./answer.ts";
+import { Answers, type KeptAnswer } from "./answers.ts";
 import {
   ChannelViolation,
   type ViolationReason,
@@ -40,7 +39,7 @@ export interface ChannelEnd {
 export interface HostOptions {
   /** `run_tool` and `run_chain` at a time. */
   readonly maxConcurrentCalls?: number;
-  /** For the files of answers that wait; that of the system for temporary ones by default. */
+  /** For the files of answers that wait. Without it they wait in memory. */
   readonly directory?: string;
 }
 
@@ -134,25 +133,28 @@ export class ProxyHost implements AsyncDisposable {
       permit[Symbol.dispose]();
       signal.throwIfAborted();
     }
-    const running = this.#answer(request, permit);
+    const running = this.#send(request.id, this.#answer(request), permit);
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
   }
 
-  async #answer(request: ProgramRequest, permit: Disposable): Promise<void> {
-    using _permit = permit;
+  /** Never rejects. Nothing refers to the request, or to a large answer, after that. */
+  async #answer(request: ProgramRequest): Promise<KeptAnswer> {
     const controller = new AbortController();
     this.#inFlight.set(request.id, controller);
+    const line = await answerLine(this.#gateway, request, controller.signal);
+    return await this.#answers.keep(line, this.#closing.signal);
+  }
+
+  /** Never rejects. */
+  async #send(id: string, answer: Promise<KeptAnswer>, permit: Disposable): Promise<void> {
+    using _permit = permit;
     const { signal } = this.#closing;
-    // Nothing here holds the line: large ones wait in files.
-    await using answer = await this.#answers.keep(
-      await answerLine(this.#gateway, request, controller.signal),
-      (cause) => errorLine(request.id, notKept(cause)),
-    );
+    await using kept = await answer;
     // The program may use the id again when it has the answer.
-    const onTurn = (): void => void this.#inFlight.delete(request.id);
+    const onTurn = (): void => void this.#inFlight.delete(id);
     try {
-      await this.#answers.send(answer, onTurn, signal);
+      await this.#answers.send(kept, onTurn, signal);
     } catch (error) {
       if (!signal.aborted) this.#close(endBy(error));
     }
@@ -167,11 +169,6 @@ export class ProxyHost implements AsyncDisposable {
     this.#channel.destroy();
     void Promise.all(this.#running).then(() => this.#ended.resolve(end));
   }
-}
-
-function notKept(cause: unknown): GatewayError {
-  const message = "The worker has no room to keep the answer until it is read";
-  return new GatewayError("RESOURCE_EXHAUSTED", "validate_output", message, { cause });
 }
 
 function endBy(error: unknown): ChannelEnd {

@@ -144,5 +144,5 @@ function problemOf(cause: unknown, isSent: boolean, connection: AbortSignal): Er
 }
 
 function unavailable(message: string, cause?: unknown): InvocationError {
-  return new InvocationError("TOOL_NOT_AVAILABLE", message, { cause });
+  return new InvocationError("TOOL_NOT_AVAILABLE", message, { cause, op: "select_backend" });
 }

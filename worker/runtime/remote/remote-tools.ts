@@ -88,9 +88,9 @@ export class RemoteTools implements AsyncDisposable {
       ending = "ok";
       return result;
     } catch (error) {
-      const { code } = gatewayErrorOf(error);
+      const { code, op } = gatewayErrorOf(error);
       ending = errorCodes.find((each) => each === code) ?? ending;
-      throw errorOfRun(error, backend);
+      throw errorOfRun(error, op === "select_backend" ? undefined : backend);
     } finally {
       audit?.end(ending);
       const durationMs = Math.round(clock.monotonicMs() - startMs);

@@ -121,7 +121,7 @@ async function openCode(
   const base = foundation.catalog.resolve(programEntry);
   if (base === undefined) throw new Error("the entry for code is not served");
   const entries = new CodeEntries(base, profiles);
-  const gateways = new BroughtGateways();
+  const gateways = new BroughtGateways(foundation.backend.scratchDir);
   const { manifest } = foundation.catalog;
   const catalog = { manifest, resolve: (name: string) => entries.resolve(name) };
   const { invoker, starts, checker } = wireInvoker(

@@ -1,7 +1,7 @@
 /**
  * The worker's end of a channel, under programs that do not keep to the protocol.
  */
-import { mkdtempDisposable, readdir, readlink } from "node:fs/promises";
+import { mkdtempDisposable, readdir, readlink, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -33,7 +33,8 @@ function waitingTool() {
 }
 
 /** Files of this process in a directory that have no name there any more. */
-async function openFiles(directory: string): Promise<number> {
+async function openFiles(path: string): Promise<number> {
+  const directory = await realpath(path);
   const descriptors = await readdir("/proc/self/fd");
   const paths = descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
   const isOne = (path: string) => path.startsWith(directory) && path.endsWith("(deleted)");
@@ -226,14 +227,14 @@ describe("a program that reads no answer", { tags: "promise-G5" }, () => {
     expect(await openFiles(directory.path)).toBe(0);
   });
 
-  test("gets an error in place of an answer that there is no room for", async () => {
+  test.each([undefined, "/nowhere"])("loses no answer where %s is for files", async (directory) => {
     const { tool, seen, calls } = large(4 * maxUnsentBytes);
-    await using channel = await rawChannel(gatewayOf(tool), { directory: "/nowhere" });
+    await using channel = await rawChannel(gatewayOf(tool), { ...(directory && { directory }) });
+    channel.send(...calls(3));
+    await vi.waitFor(() => expect(seen.started).toBe(3));
     seen.release.resolve();
-    channel.send(...calls(1));
-    const [answer] = await channel.answers(1);
-    expect(answer!.payload).toMatchObject({ code: "RESOURCE_EXHAUSTED", op: "validate_output" });
-    expect(JSON.stringify(answer)).not.toContain("nowhere");
+    const answers = await channel.answers(3);
+    expect(answers.map(({ type }) => type)).toEqual(["response", "response", "response"]);
   });
 
   test("does not keep its channel from being closed", async () => {
