@@ -23,14 +23,14 @@ function rowOf(elapsedMs: number, starts: readonly StartKind[] = []): Row & { ca
   return row;
 }
 
-test("each round runs each row once, and the rounds before those that count are not counted", async () => {
+test("each round runs each row once, every other one backwards, and the first ones do not count", async () => {
   const order: number[] = [];
   const rows = [1, 2].map((ms) => {
     const row = rowOf(ms);
     return { ...row, run: () => (order.push(ms), row.run()) };
   });
   const [first, second] = await measure(rows, rounds, isQuiet);
-  expect(order.slice(0, 4)).toEqual([1, 2, 1, 2]);
+  expect(order.slice(0, 4)).toEqual([2, 1, 1, 2]);
   expect(order.length).toBeGreaterThan(2 * rounds);
   expect([first!.medianMs, second!.medianMs]).toEqual([1, 2]);
 });
