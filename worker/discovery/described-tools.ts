@@ -70,6 +70,8 @@ interface Known {
 export class DescribedTools implements Disposable {
   readonly #parts: DescribedToolsParts;
   readonly #known = new Map<string, Known>();
+  /** Undefined after a change. */
+  #settled: readonly Described[] | undefined;
   readonly #deriving = new Semaphore({ capacity: maxDeriving, maxWaiting: Infinity });
   readonly #withConfig = new Semaphore({ capacity: maxDeriving, maxWaiting: maxWaitingRequests });
   readonly #listeners = new Set<(described: Described) => void>();
@@ -82,7 +84,7 @@ export class DescribedTools implements Disposable {
   /** Describes these tools, and forgets others. Known tools by the same entry stay known. */
   follow(tools: Iterable<ToolEntry>): void {
     const byName = new Map(Array.from(tools, (tool) => [tool.name, tool]));
-    for (const name of this.#known.keys()) if (!byName.has(name)) this.#known.delete(name);
+    for (const name of this.#known.keys()) if (!byName.has(name)) this.#forget(name);
     for (const tool of byName.values()) this.#of(tool);
   }
 
@@ -101,9 +103,10 @@ export class DescribedTools implements Disposable {
     }
   }
 
-  /** Every description that is settled. */
+  /** Every description that is settled; another array after each change. */
   get settled(): readonly Described[] {
-    return [...this.#known.values()].flatMap(({ current }) => current ?? []);
+    this.#settled ??= [...this.#known.values()].flatMap(({ current }) => current ?? []);
+    return this.#settled;
   }
 
   /** Calls the listener with each new description. Disposing the answer ends that. */
@@ -209,8 +212,14 @@ export class DescribedTools implements Disposable {
     if (this.#known.get(known.tool.name) === known) this.#know(known, described);
   }
 
+  #forget(name: string): void {
+    this.#known.delete(name);
+    this.#settled = undefined;
+  }
+
   #know(known: Known, described: Described | undefined): Known {
     this.#known.set(known.tool.name, known);
+    this.#settled = undefined;
     if (described !== undefined) for (const listener of this.#listeners) listener(described);
     return known;
   }

@@ -11,7 +11,7 @@ import { type ToolEntry, toolIdOf } from "../manifest/manifest.ts";
 export interface CallableToolsParts {
   /** The served tools; another map after each change. */
   readonly tools: () => ReadonlyMap<string, ToolEntry>;
-  /** What is known of their descriptions. */
+  /** What is known of their descriptions; another array after each change. */
   readonly described: () => readonly Pick<Described, "tool" | "description">[];
   /** Tools of other workers; another array after each change. */
   readonly remote: () => readonly CatalogEntry[];
@@ -30,9 +30,8 @@ export interface CallableSnapshot {
 /** Builds the catalog when a gateway needs it and something has changed. */
 export class CallableTools {
   readonly #parts: CallableToolsParts;
-  #tools: ReadonlyMap<string, ToolEntry> | undefined;
-  #descriptions: ReadonlyMap<string, Described["description"]> = new Map();
-  #remote: readonly CatalogEntry[] = [];
+  /** What the snapshot is made of. */
+  #sources: readonly unknown[] = [];
   #snapshot: CallableSnapshot | undefined;
 
   constructor(parts: CallableToolsParts) {
@@ -40,29 +39,23 @@ export class CallableTools {
   }
 
   snapshot(): CallableSnapshot {
-    const tools = this.#parts.tools();
-    const descriptions = new Map(
-      this.#parts.described().map(({ tool, description }) => [tool.name, description]),
-    );
-    const remote = this.#parts.remote();
-    const isKnown = tools === this.#tools && remote === this.#remote;
-    if (this.#snapshot && isKnown && isSame(descriptions, this.#descriptions))
-      return this.#snapshot;
-    [this.#tools, this.#descriptions, this.#remote] = [tools, descriptions, remote];
-    this.#snapshot = snapshotOf(tools, descriptions, remote);
+    const { tools, described, remote } = this.#parts;
+    const sources = [tools(), described(), remote()] as const;
+    const isSame = sources.every((source, index) => source === this.#sources[index]);
+    if (this.#snapshot === undefined || !isSame) {
+      this.#sources = sources;
+      this.#snapshot = snapshotOf(...sources);
+    }
     return this.#snapshot;
   }
 }
 
-function isSame<Value>(one: ReadonlyMap<string, Value>, other: ReadonlyMap<string, Value>) {
-  return one.size === other.size && [...one].every(([key, value]) => other.get(key) === value);
-}
-
 function snapshotOf(
   tools: ReadonlyMap<string, ToolEntry>,
-  descriptions: ReadonlyMap<string, Described["description"]>,
+  described: readonly Pick<Described, "tool" | "description">[],
   remote: readonly CatalogEntry[],
 ): CallableSnapshot {
+  const descriptions = new Map(described.map(({ tool, description }) => [tool.name, description]));
   const callable = [...tools.values()].filter(({ catalog }) =>
     catalog.allowedCallers.has("programmatic"),
   );

@@ -229,3 +229,18 @@ describe("a request", () => {
     for (const each of asking) each.catch(() => undefined);
   });
 });
+
+test("the settled descriptions are the same array until one of them changes", async () => {
+  await followed(named, tool("other"));
+  const before = tools.settled;
+  expect(before.map((each) => each.tool.name).toSorted()).toEqual(["named", "other"]);
+  expect(tools.settled).toBe(before);
+  tools.follow([named]);
+  const afterRemoval = tools.settled;
+  expect(afterRemoval.map((each) => each.tool.name)).toEqual(["named"]);
+  answer = () => Promise.resolve({ ...derived, description: "by other code" });
+  const heardBefore = heard.length;
+  tools.codeChanged("python");
+  await vi.waitFor(() => expect(heard.length).toBeGreaterThan(heardBefore), patience);
+  expect(tools.settled[0]!.description.description).toBe("by other code");
+});
