@@ -204,7 +204,8 @@ function manifestOf({ attacks, profile, importTarget, runtime }: Layout): object
         { ...common, module: fileOf(calledModule, runtime), start: "cold", ...entry },
       ] as const,
   );
-  return { version: 1, tools: Object.fromEntries([...useful, ...called, ...tools]) };
+  const entries: readonly (readonly [string, object])[] = [...useful, ...called, ...tools];
+  return { version: 1, tools: Object.fromEntries(entries) };
 }
 
 /**
