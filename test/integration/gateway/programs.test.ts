@@ -284,23 +284,27 @@ describe("a tool with a gateway", () => {
     },
   );
 
-  test("has failed calls reported with their backend, and what failed", async () => {
-    await using rig = await startRig({
-      tools: {
-        add: inner("add", { validate: false }),
-        promises: inner("add", { output_schema: { type: "object", required: ["total"] } }),
-        asks: outer("asks", ["add", "promises"]),
-      },
-      files,
-    });
-    const reported = async (tool: string, args: JsonObject) =>
-      executionOf(await rig.call("asks", { tool, args }))["tool_calls"];
-    const failed = { backend: "bubblewrap", outcome: "EXECUTION_ERROR" };
-    expect(await reported("add", { a: 1, b: "x" })).toMatchObject([{ ...failed, op: "execute" }]);
-    expect(await reported("promises", { a: 1, b: 2 })).toMatchObject([
-      { ...failed, op: "validate_output" },
-    ]);
-  });
+  test(
+    "has failed calls reported with their backend, and what failed",
+    { tags: "full" },
+    async () => {
+      await using rig = await startRig({
+        tools: {
+          add: inner("add", { validate: false }),
+          promises: inner("add", { output_schema: { type: "object", required: ["total"] } }),
+          asks: outer("asks", ["add", "promises"]),
+        },
+        files,
+      });
+      const reported = async (tool: string, args: JsonObject) =>
+        executionOf(await rig.call("asks", { tool, args }))["tool_calls"];
+      const failed = { backend: "bubblewrap", outcome: "EXECUTION_ERROR" };
+      expect(await reported("add", { a: 1, b: "x" })).toMatchObject([{ ...failed, op: "execute" }]);
+      expect(await reported("promises", { a: 1, b: 2 })).toMatchObject([
+        { ...failed, op: "validate_output" },
+      ]);
+    },
+  );
 
   test("finds tools by words, and chains them", { tags: "full" }, async () => {
     await using rig = await startRig({

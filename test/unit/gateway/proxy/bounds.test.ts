@@ -193,7 +193,7 @@ describe("a program that reads no answer", { tags: "promise-G5" }, () => {
 
   test("has its large answers kept in files, and no more calls than it has permits for", async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), "answers-"));
-    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    const { tool, seen, calls } = large(2 * maxUnsentBytes);
     const options = { maxConcurrentCalls: 3, directory: directory.path };
     await using channel = await rawChannel(gatewayOf(tool), options);
     const { outside } = channel;
@@ -217,7 +217,7 @@ describe("a program that reads no answer", { tags: "promise-G5" }, () => {
 
   test("has no file left when the channel closes", async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), "answers-"));
-    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    const { tool, seen, calls } = large(2 * maxUnsentBytes);
     await using channel = await rawChannel(gatewayOf(tool), { directory: directory.path });
     channel.send(...calls(3));
     await vi.waitFor(() => expect(seen.started).toBe(3));
@@ -228,7 +228,7 @@ describe("a program that reads no answer", { tags: "promise-G5" }, () => {
   });
 
   test.each([undefined, "/nowhere"])("loses no answer where %s is for files", async (directory) => {
-    const { tool, seen, calls } = large(4 * maxUnsentBytes);
+    const { tool, seen, calls } = large(2 * maxUnsentBytes);
     await using channel = await rawChannel(gatewayOf(tool), { ...(directory && { directory }) });
     channel.send(...calls(3));
     await vi.waitFor(() => expect(seen.started).toBe(3));

@@ -25,7 +25,7 @@ const attacked: readonly Omit<Attack, "group" | "baseline" | "judge">[] = [
   {
     id: "call_under_wider_profile",
     title: "call a tool under a wider profile",
-    isFast: true,
+    isFast: false,
     notPromised: ({ name, readsEtc }) =>
       readsEtc ? `the profile ${name} shows as much of /etc as any` : undefined,
   },
