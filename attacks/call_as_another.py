@@ -1,7 +1,7 @@
 """Calls a tool for another user, at another depth."""
 
 from support.attempts import attempt
-from support.channel import own_channel, reach_called
+from support.channel import own_channel, reach_called, ways_to_claim
 
 ANOTHER = {"user_id": "str-another", "session_id": "str-another", "depth": 0}
 
@@ -13,14 +13,4 @@ def attack(target):
     def told(result):
         return f"it runs for {result['user']}" if result["user"] == ANOTHER["user_id"] else None
 
-    def in_payload():
-        payload = {"id": "called.listed", "args": {}, **ANOTHER}
-        return told(channel.ask("run_tool", payload)["structured"])
-
-    return attempt(
-        {
-            "in the arguments": lambda: told(channel.run("called.listed", **ANOTHER)),
-            # The last way, as it closes the channel.
-            "in the payload": in_payload,
-        }
-    )
+    return attempt(ways_to_claim(channel, ANOTHER, told))

@@ -1,7 +1,7 @@
 """Calls a tool under the widest built-in profile, which shows all of /etc."""
 
 from support.attempts import attempt
-from support.channel import own_channel, reach_called
+from support.channel import own_channel, reach_called, ways_to_claim
 
 WIDEST = {"profile": "permissive", "sandbox_profile": "permissive"}
 
@@ -14,14 +14,4 @@ def attack(target):
         more = len(result["etc"]) - len(usual)
         return f"it sees {more} more files in /etc" if more > 0 else None
 
-    def in_payload():
-        payload = {"id": "called.listed", "args": {}, **WIDEST}
-        return seen(channel.ask("run_tool", payload)["structured"])
-
-    return attempt(
-        {
-            "in the arguments": lambda: seen(channel.run("called.listed", **WIDEST)),
-            # The last way, as it closes the channel.
-            "in the payload": in_payload,
-        }
-    )
+    return attempt(ways_to_claim(channel, WIDEST, seen))

@@ -14,4 +14,5 @@ def attack(target):
     try:
         return own_channel(target).run("called.forwards", named="cold.recurse_by_calls", args=below)
     except Refused as refused:
-        return {"reached": level == 0, "evidence": f"{refused.args[0]} after it called itself {level} times"}
+        evidence = f"{refused.args[0]} after it called itself {level} times"
+        return {"reached": level == 0, "evidence": evidence}

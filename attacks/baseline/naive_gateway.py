@@ -13,7 +13,6 @@ from naive_stubs import hostile_stubs
 from support.channel import victim_socket
 from support.staying import staying_command
 
-
 HOSTILE_TEXTS = "/arena/tools/support/hostile_texts.json"
 
 

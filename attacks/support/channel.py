@@ -76,6 +76,16 @@ def reach_called(channel):
     return result
 
 
+def ways_to_claim(channel, claim, evidence_of):
+    """Ways to call the listed tool with members that a caller may not have, for `attempt`."""
+    payload = {"id": "called.listed", "args": {}, **claim}
+    return {
+        "in the arguments": lambda: evidence_of(channel.run("called.listed", **claim)),
+        # The last way, as it closes the channel.
+        "in the payload": lambda: evidence_of(channel.ask("run_tool", payload)["structured"]),
+    }
+
+
 def pour(channel, piece, most):
     """Writes a piece again and again, and reads nothing. Says how much was taken, up to `most`."""
     stream = channel.stream

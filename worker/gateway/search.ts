@@ -51,8 +51,8 @@ export class ToolSearch {
 
   /**
    * The best of the allowed tools, equal ones of one index by id; all by id for a query without
-   * words. The order is the same for the same tools. Throws
-   * GatewayError `INVALID_REQUEST` for a query or a limit out of bounds.
+   * words. The order is the same for the same tools. Throws GatewayError `INVALID_REQUEST` for a
+   * query or a limit out of bounds.
    */
   async search(
     query: string,

@@ -11,7 +11,7 @@ import { type ToolEntry, toolIdOf } from "../manifest/manifest.ts";
 export interface CallableToolsParts {
   /** The served tools; another map after each change. */
   readonly tools: () => ReadonlyMap<string, ToolEntry>;
-  /** What is known of their descriptions; another array after each change. */
+  /** The descriptions that are known; a new array after each change. */
   readonly described: () => readonly Pick<Described, "tool" | "description">[];
   /** Tools of other workers; another array after each change. */
   readonly remote: () => readonly CatalogEntry[];

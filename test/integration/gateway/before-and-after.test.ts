@@ -1,5 +1,5 @@
 /**
- * Work that calls by tools do not wait for: what is prepared before them, and cleaned up after.
+ * What a worker does before and after a call that a tool makes, so that the call need not wait.
  */
 import { readdir } from "node:fs/promises";
 import { type TestContext, expect, test, vi } from "vitest";

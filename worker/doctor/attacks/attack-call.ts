@@ -67,7 +67,7 @@ export interface CallParts extends Pick<AttackedWorker, "invoker" | "takeAskedNa
   readonly log: Logger;
 }
 
-/** What is called: a tool, or the code of a program for one that runs programs. */
+/** A tool to call, and the code that it is to run if it runs programs. */
 export interface Called {
   readonly toolName: string;
   readonly code: string | undefined;

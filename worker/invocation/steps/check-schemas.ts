@@ -63,9 +63,8 @@ export async function checkResult(
   const verdict = await judge(checker, { schema, value, coerce: false, isSecret: false }, signal);
   if (verdict.problem === undefined) return;
   const message = `The tool's result does not match its output_schema: result${verdict.problem}`;
-  throw new InvocationError("EXECUTION_ERROR", message, {
-    ...{ isToolsText: true, op: "validate_output" },
-  });
+  const options = { isToolsText: true, op: "validate_output" } as const;
+  throw new InvocationError("EXECUTION_ERROR", message, options);
 }
 
 type CheckedValue = Parameters<SchemaChecker["check"]>[0];

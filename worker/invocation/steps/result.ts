@@ -72,8 +72,8 @@ const programFailure: z.ZodType<ProgramFailure> = z.object({
     .catch(undefined),
 });
 
-/** Of errors of a result that is no answer. */
-const op = "validate_output";
+/** Options of the error of a result that is no answer. */
+const invalidResult = { op: "validate_output" } as const;
 
 /** Error message by the limit that ended the call. */
 const messages: Readonly<Record<LimitName, string>> = {
@@ -113,7 +113,7 @@ export async function readResult(
   const document = await readDocument(workDir, report, signal);
   if (!isJsonObject(document)) {
     const message = "The tool's result is not a JSON object";
-    throw new InvocationError("INTERNAL_ERROR", message, { op });
+    throw new InvocationError("INTERNAL_ERROR", message, invalidResult);
   }
   const { error, error_code: code, error_limit: limit, error_data: data } = document;
   const { result, outputs } = document;
@@ -124,7 +124,7 @@ export async function readResult(
     throw new InvocationError(
       "INTERNAL_ERROR",
       "The tool's result holds neither a result object nor an error",
-      { op },
+      invalidResult,
     );
   }
   return { value: result, outputs: new NotesOnDemand(outputs) };
@@ -171,14 +171,14 @@ async function readDocument(
   if (result !== undefined) return await decodeDocument(result, signal);
   const file = await workDir.openLeft(workDirNames.result);
   if (file === undefined) {
-    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result", { op });
+    throw new InvocationError("INTERNAL_ERROR", "The tool ended without a result", invalidResult);
   }
   await using _handle = file.handle;
   if (file.sizeBytes > maxMessageBytes) {
     throw new InvocationError(
       "RESOURCE_EXHAUSTED",
       `The tool's result has ${file.sizeBytes} bytes; at most ${maxMessageBytes} can be returned. Return large data as an artifact.`,
-      { op },
+      invalidResult,
     );
   }
   return await decodeDocument(await contentOf(file), signal);
@@ -192,7 +192,7 @@ async function decodeDocument(content: Uint8Array, signal: AbortSignal): Promise
     throw new InvocationError(
       "INTERNAL_ERROR",
       `The tool's result cannot be read: ${error.message}`,
-      { cause: error, op },
+      { cause: error, ...invalidResult },
     );
   }
 }

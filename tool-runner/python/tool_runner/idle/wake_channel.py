@@ -75,7 +75,7 @@ class WakeChannel:
 
 
 class RehearsalChannel:
-    """A `WakeChannel` for rehearsals: it reads back what is written to it."""
+    """A `WakeChannel` to itself, for rehearsals: what is written to it is read from it."""
 
     def __enter__(self) -> "RehearsalChannel":
         self._reading, self._writing = map(WakeChannel, os.pipe())
